@@ -1,0 +1,1 @@
+"""Lighter: the loop between a language model and tools."""

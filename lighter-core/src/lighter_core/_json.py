@@ -1,0 +1,107 @@
+"""Strict JSON: what Lighter writes is valid JSON in valid UTF-8, whatever it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NoReturn
+
+__all__ = [
+    "TextJoiner",
+    "clean_text",
+    "dump_json",
+    "encode_json",
+    "encode_text",
+    "load_json",
+]
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates by U+FFFD and join halves of a pair; else the same text.
+
+    Lone surrogates cannot be encoded as UTF-8: both vendor SDKs fail on them before
+    anything is sent.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raw = text.encode("utf-16-le", "surrogatepass")
+        return raw.decode("utf-16-le", "replace")
+    return text
+
+
+class TextJoiner:
+    """Joins text that arrives in pieces and may be cut inside a surrogate pair.
+
+    A service may write one emoji as two JSON escapes and cut the event between them;
+    each half alone cannot be shown. A half at the end of a piece waits for the next.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return the text that is complete so far; it may be empty."""
+        if self._held:
+            piece, self._held = self._held + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._held = piece[:-1], piece[-1]
+        return clean_text(piece)
+
+    def finish(self) -> str:
+        """Return what was held back, as U+FFFD."""
+        rest, self._held = self._held, ""
+        return clean_text(rest)
+
+
+def dump_json(
+    value: object, *, default: Callable[[object], object] | None = None
+) -> str:
+    """Return compact JSON text.
+
+    Raises:
+        ValueError: For NaN, infinities and circular references.
+        TypeError: For values without a JSON form, unless `default` gives one.
+    """
+    return json.dumps(
+        value,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=default,
+    )
+
+
+def encode_json(value: object) -> bytes:
+    """Return compact JSON as UTF-8; lone surrogates become U+FFFD.
+
+    This is the one place where request bodies lose what UTF-8 cannot hold.
+    """
+    return encode_text(dump_json(value))
+
+
+def encode_text(text: str) -> bytes:
+    """Return text as UTF-8; lone surrogates become U+FFFD."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return clean_text(text).encode("utf-8")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def load_json(text: str | bytes) -> object:
+    """Parse JSON strictly.
+
+    Raises:
+        ValueError: For anything that is not JSON, the tokens NaN and Infinity, nesting
+            that is too deep and numbers that are too long.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None

@@ -1,0 +1,383 @@
+"""Messages and what they are made of.
+
+All classes are frozen: build a new message instead of changing one. Lists given
+for `tool_calls` and `content` are taken as tuples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+__all__ = [
+    "AssistantMessage",
+    "ContentPart",
+    "FilePart",
+    "ImagePart",
+    "Message",
+    "NativeContext",
+    "SystemMessage",
+    "TextPart",
+    "ToolCall",
+    "ToolMessage",
+    "Usage",
+    "UserMessage",
+    "seal_native",
+]
+
+_T = TypeVar("_T")
+
+
+def _restore(cls: type[_T], values: Mapping[str, object]) -> _T:
+    return cls(**values)
+
+
+class _Value:
+    """Pickles and copies by field name, so that a field added later moves nothing."""
+
+    __slots__ = ("_memo",)  # derived data; never compared, printed or pickled
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return _restore, (type(self), values)
+
+
+def _need_text(owner: object, name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{type(owner).__name__}.{name} must be a str, got {type(value).__name__}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart(_Value):
+    """Text inside a user message that has several parts."""
+
+    text: str
+    type: Literal["text"] = field(default="text", kw_only=True)
+
+    def __post_init__(self) -> None:
+        _need_text(self, "text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Media(_Value):
+    """Bytes or an address, never both."""
+
+    data: bytes | None = None
+    url: str | None = None
+    media_type: str | None = None
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if (self.data is None) == (self.url is None):
+            raise ValueError(f"{name} needs either data or url, and not both")
+        if self.data is not None and not self.media_type:
+            raise ValueError(f"{name} with data needs its media_type, e.g. 'image/png'")
+
+    def data_url(self) -> str:
+        """Return the address, or the bytes as a `data:` URL."""
+        if self.data is None:
+            return str(self.url)
+        return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart(_Media):
+    """An image inside a user message: its bytes with a media type, or its URL.
+
+    Example:
+        ```python
+        UserMessage([TextPart("What is this?"), ImagePart.from_path("cat.png")])
+        ```
+    """
+
+    type: Literal["image"] = field(default="image", kw_only=True)
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> ImagePart:
+        """Read an image file; the media type follows from its name unless given."""
+        return cls(Path(path).read_bytes(), None, media_type or _media_type_of(path))
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart(_Media):
+    """A document inside a user message: its bytes with a media type, or its URL."""
+
+    name: str | None = None
+    type: Literal["file"] = field(default="file", kw_only=True)
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> FilePart:
+        """Read a file; the media type follows from its name unless given."""
+        data = Path(path).read_bytes()
+        return cls(data, None, media_type or _media_type_of(path), Path(path).name)
+
+
+def _media_type_of(path: str | Path) -> str:
+    import mimetypes
+
+    guessed, _ = mimetypes.guess_type(str(path))
+    if guessed is None:
+        raise ValueError(f"cannot tell the media type of {str(path)!r}: pass media_type")
+    return guessed
+
+
+ContentPart: TypeAlias = TextPart | ImagePart | FilePart
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage(_Value):
+    """Instructions to the model."""
+
+    content: str
+    role: Literal["system"] = field(default="system", kw_only=True)
+
+    def __post_init__(self) -> None:
+        _need_text(self, "content", self.content)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class UserMessage(_Value):
+    """What the user says: a string, or a sequence of text, image and file parts."""
+
+    content: str | tuple[ContentPart, ...]
+    role: Literal["user"] = field(default="user", kw_only=True)
+
+    def __init__(
+        self, content: str | Sequence[ContentPart], *, role: Literal["user"] = "user"
+    ) -> None:
+        if not isinstance(content, str):
+            content = _parts(content)
+        object.__setattr__(self, "content", content)
+        object.__setattr__(self, "role", role)
+
+    @property
+    def text(self) -> str:
+        """The text of the message; parts that are not text are left out."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(p.text for p in self.content if isinstance(p, TextPart))
+
+
+def _parts(content: object) -> tuple[ContentPart, ...]:
+    if not isinstance(content, Sequence) or isinstance(content, bytes | bytearray):
+        raise TypeError(
+            "UserMessage.content must be a str or a sequence of TextPart, ImagePart"
+            f" and FilePart, got {type(content).__name__}"
+        )
+    parts: list[ContentPart] = []
+    for part in content:  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(part, TextPart | ImagePart | FilePart):
+            kind = type(part).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(
+                "a part of UserMessage.content must be a TextPart, ImagePart or"
+                f" FilePart, got {kind}"
+            )
+        parts.append(part)
+    return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall(_Value):
+    """A call that the model asks for.
+
+    Attributes:
+        call_id: Ties the call to its `ToolMessage`.
+        tool_name: The name of the tool.
+        arguments: JSON text, neither parsed nor validated yet; blank means `{}`.
+    """
+
+    call_id: str
+    tool_name: str
+    arguments: str = ""
+
+    def __post_init__(self) -> None:
+        _need_text(self, "call_id", self.call_id)
+        _need_text(self, "tool_name", self.tool_name)
+        _need_text(self, "arguments", self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(_Value):
+    """Tokens of one model call, or of a run when summed.
+
+    Attributes:
+        input_tokens: All input, what came from or went into a cache included.
+        output_tokens: All output, reasoning included.
+        cache_read_tokens: The part of the input that was read from a cache.
+        cache_write_tokens: The part of the input that was written to a cache.
+        reasoning_tokens: The part of the output that was reasoning.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeContext(_Value):
+    """A provider's own form of an assistant message, kept to be sent back.
+
+    Attributes:
+        provider: The provider's name, e.g. `"openai"`.
+        endpoint: Where it came from: scheme, host and path of the base URL.
+        api: The vendor's interface, e.g. `"responses"`.
+        model: The model id that was asked for.
+        items: JSON text of the array of the vendor's items, exactly as it is sent.
+        seal: Digest of the public fields; tells whether the message was edited.
+        v: The version of this form.
+    """
+
+    provider: str
+    endpoint: str
+    api: str
+    model: str
+    items: str
+    seal: str
+    v: int = 1
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AssistantMessage(_Value):
+    """A complete reply of the model.
+
+    Attributes:
+        content: The text; may be empty beside tool calls.
+        reasoning: Reasoning text or summary, where the provider gives one.
+        tool_calls: The calls that the model asks for, in its order.
+        usage: The tokens of the call that made the message.
+        stop_reason: Why the model stopped, in the vendor's word.
+        native: The provider's own form, for replay; opaque.
+    """
+
+    content: str
+    reasoning: str | None = field(default=None, kw_only=True)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True)
+    usage: Usage | None = field(default=None, kw_only=True)
+    stop_reason: str | None = field(default=None, kw_only=True)
+    native: NativeContext | None = field(default=None, kw_only=True, repr=False)
+    role: Literal["assistant"] = field(default="assistant", kw_only=True)
+
+    def __init__(
+        self,
+        content: str = "",
+        *,
+        reasoning: str | None = None,
+        tool_calls: Iterable[ToolCall] = (),
+        usage: Usage | None = None,
+        stop_reason: str | None = None,
+        native: NativeContext | None = None,
+        role: Literal["assistant"] = "assistant",
+    ) -> None:
+        _need_text(self, "content", content)
+        if reasoning is not None:
+            _need_text(self, "reasoning", reasoning)
+        calls = tuple(tool_calls)
+        for call in calls:
+            if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(
+                    "AssistantMessage.tool_calls must hold ToolCall objects, got"
+                    f" {type(call).__name__}"
+                )
+        put = object.__setattr__
+        put(self, "content", content)
+        put(self, "reasoning", reasoning)
+        put(self, "tool_calls", calls)
+        put(self, "usage", usage)
+        put(self, "stop_reason", stop_reason)
+        put(self, "native", native)
+        put(self, "role", role)
+
+    def native_intact(self) -> bool:
+        """Tell whether there is native context and the public fields still fit it."""
+        if self.native is None:
+            return False
+        known: object = getattr(self, "_memo", None)
+        if not isinstance(known, bool):
+            known = self.native.seal == _seal(self)
+            object.__setattr__(self, "_memo", known)
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMessage(_Value):
+    """The result of a tool call.
+
+    Attributes:
+        call_id: The `call_id` of the `ToolCall` that it answers.
+        tool_name: The tool's name.
+        tool_output: JSON text on success, plain text on error.
+        is_error: Whether the tool failed.
+    """
+
+    call_id: str
+    tool_name: str
+    tool_output: str
+    is_error: bool = False
+    role: Literal["tool"] = "tool"
+
+    def __post_init__(self) -> None:
+        _need_text(self, "call_id", self.call_id)
+        _need_text(self, "tool_name", self.tool_name)
+        _need_text(self, "tool_output", self.tool_output)
+
+
+Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def _seal(message: AssistantMessage) -> str:
+    calls = [[c.call_id, c.tool_name, c.arguments] for c in message.tool_calls]
+    public = json.dumps([message.content, message.reasoning, calls])
+    return hashlib.blake2b(public.encode("ascii"), digest_size=16).hexdigest()
+
+
+def seal_native(
+    message: AssistantMessage,
+    *,
+    provider: str,
+    endpoint: str,
+    api: str,
+    model: str,
+    items: str,
+) -> AssistantMessage:
+    """Return the message with native context that fits its public fields.
+
+    Args:
+        message: The decoded message.
+        provider: The provider's name.
+        endpoint: Scheme, host and path of the base URL, without user and query.
+        api: The vendor's interface, e.g. `"responses"`.
+        model: The model id that was asked for.
+        items: JSON text of the vendor's items, exactly as they will be sent.
+    """
+    native = NativeContext(
+        provider=provider,
+        endpoint=endpoint,
+        api=api,
+        model=model,
+        items=items,
+        seal=_seal(message),
+    )
+    return replace(message, native=native)

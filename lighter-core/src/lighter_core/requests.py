@@ -1,0 +1,108 @@
+"""What is asked of an agent, of a model and of a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, Union
+
+from .messages import Message
+
+__all__ = [
+    "AgentRequest",
+    "JSONObject",
+    "JSONValue",
+    "ModelRequest",
+    "OutputSpec",
+    "ProviderRequest",
+    "ToolChoice",
+    "ToolSpec",
+]
+
+JSONValue: TypeAlias = Union[
+    None, bool, int, float, str, "Sequence[JSONValue]", "Mapping[str, JSONValue]"
+]
+JSONObject: TypeAlias = Mapping[str, JSONValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it: no function, only its description.
+
+    Attributes:
+        name: The tool's name.
+        description: When and why to use it.
+        parameters: JSON Schema of the arguments, an object schema.
+        strict: Whether the service shall hold the model to the schema.
+    """
+
+    name: str
+    description: str
+    parameters: JSONObject
+    strict: bool = field(default=False, kw_only=True)
+    type: Literal["function"] = field(default="function", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """The shape that the final answer shall have.
+
+    Attributes:
+        name: A short name for the schema.
+        schema: JSON Schema of the answer.
+    """
+
+    name: str
+    schema: JSONObject
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
+"""`"auto"`, `"none"`, `"required"`, or the name of the one tool to call."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ModelRequest:
+    """One call of a model. `ProviderRequest` is the same class.
+
+    Attributes:
+        messages: The whole context, a list of this request's own.
+        tool_specs: The tools that the model may ask for.
+        output: The shape of the final answer, or `None` for free text.
+        tool_choice: Whether and which tool to call; `None` leaves it to the service.
+    """
+
+    messages: list[Message]
+    tool_specs: tuple[ToolSpec, ...] = field(kw_only=True)
+    output: OutputSpec | None = field(kw_only=True)
+    tool_choice: ToolChoice | None = field(kw_only=True)
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        *,
+        tool_specs: Sequence[ToolSpec] = (),
+        output: OutputSpec | None = None,
+        tool_choice: ToolChoice | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "messages", list(messages))
+        put(self, "tool_specs", tuple(tool_specs))
+        put(self, "output", output)
+        put(self, "tool_choice", tool_choice)
+
+
+ProviderRequest = ModelRequest
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AgentRequest:
+    """The input of one run, as `before_agent` hooks see it.
+
+    Attributes:
+        messages: The input messages, without the agent's system prompt.
+    """
+
+    messages: list[Message]
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        object.__setattr__(self, "messages", list(messages))
