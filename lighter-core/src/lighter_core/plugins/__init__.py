@@ -1,0 +1,24 @@
+"""Plugins: the hook specs, the reading of package metadata, the registry.
+
+Importing this package imports nothing: pluggy loads with the first use of `hookimpl`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .hookspecs import hookimpl as hookimpl
+
+__all__ = ["PROJECT", "hookimpl"]
+
+PROJECT = "lighter"
+"""The project name of Lighter's pluggy markers."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "hookimpl":
+        from .hookspecs import hookimpl
+
+        return hookimpl
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
