@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from ._clients import ClientPool, import_sdk
 from ._json import TextJoiner, clean_text, dump_json, encode_json, encode_text, load_json
+from ._redact import redact
 from ._sse import EventStreamSplitter
 from .errors import ModelError, ModelErrorCode
 from .history import require_valid_history
@@ -143,18 +144,6 @@ def endpoint_of(base_url: str) -> str:
         host = f"[{host}]"
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
-
-
-_QUERY = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s?#'\"<>]*)[?#][^\s'\"<>]*")
-_USER = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]+@")
-
-
-def redact(text: str, *secrets: str | None) -> str:
-    """Return the text without the secrets, and URLs in it without user and query."""
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "[redacted]")
-    return _USER.sub(r"\1", _QUERY.sub(r"\1", text))
 
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -1,0 +1,122 @@
+"""Hooks compiled into one chain for each event."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from .context import RunContext
+from .errors import HookError
+from .hooks import EVENTS, Hook, checked_replacement
+
+if TYPE_CHECKING:
+    from .plugins.objects import Implementation
+
+__all__ = ["HookChain"]
+
+_T = TypeVar("_T")
+_Step = Callable[[Any, RunContext[Any]], Awaitable[Any]]
+
+
+class HookChain:
+    """The hooks of an agent, in the order in which they run.
+
+    `before_*` hooks run in the order of the list, `after_*` hooks in reverse: the first
+    hook is the outermost.
+
+    Args:
+        hooks: Hook objects and plugin objects.
+
+    Raises:
+        HookError: For anything that would silently not run.
+    """
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, hooks: Iterable[object] = ()) -> None:
+        given = list(hooks)
+        steps: dict[str, list[_Step]] = {event: [] for event in EVENTS}
+        _refuse_twice(given)
+        plugins = [each for each in given if not isinstance(each, Hook)]
+        implementations = _implementations(plugins) if plugins else {}
+        for each in given:
+            if isinstance(each, Hook):
+                hook = cast("Hook[Any]", each)
+                steps[hook.event].append(_hook_step(hook))
+                continue
+            for implementation in implementations[id(each)]:
+                steps[implementation.event].append(_plugin_step(implementation))
+        for event in EVENTS:
+            if event.startswith("after_"):
+                steps[event].reverse()
+        self._steps = steps
+
+    def has(self, event: str) -> bool:
+        """Tell whether any hook is registered for the event."""
+        return bool(self._steps[event])
+
+    async def run(self, event: str, value: _T, run: RunContext[Any]) -> _T:
+        """Pass a value through the event's hooks.
+
+        Raises:
+            HookError: When a hook returns a value of the wrong type.
+            BaseException: Whatever a hook raises, the same object.
+        """
+        for step in self._steps[event]:
+            value = await step(value, run)
+        return value
+
+
+def _refuse_twice(given: Sequence[object]) -> None:
+    seen: set[int] = set()
+    for each in given:
+        if id(each) in seen:
+            raise HookError(f"the hook {each!r} is listed twice", hook=repr(each))
+        seen.add(id(each))
+
+
+def _implementations(plugins: list[object]) -> dict[int, list[Implementation]]:
+    from .plugins.objects import read_hook_plugins  # imports pluggy
+
+    return read_hook_plugins(plugins)
+
+
+def _hook_step(hook: Hook[Any]) -> _Step:
+    async def step(value: Any, run: RunContext[Any]) -> Any:
+        try:
+            return await hook.execute(value, run)
+        except Exception as error:
+            _say_who(error, f"raised by the {hook.event} hook {hook.hook_name!r}")
+            raise
+
+    return step
+
+
+def _plugin_step(implementation: Implementation) -> _Step:
+    function, event = implementation.function, implementation.event
+    value_name, name = implementation.value_name, implementation.plugin
+
+    async def step(value: Any, run: RunContext[Any]) -> Any:
+        arguments: dict[str, object] = {}
+        if value_name in implementation.arguments:
+            arguments[value_name] = value
+        if "run" in implementation.arguments:
+            arguments["run"] = run
+        try:
+            result = function(**arguments)
+            if inspect.isawaitable(result):
+                result = await result
+        except Exception as error:
+            _say_who(error, f"raised by the {event} hook of plugin {name!r}")
+            raise
+        if result is None:
+            return value
+        return checked_replacement(event, result, hook=event, plugin=name)
+
+    return step
+
+
+def _say_who(error: Exception, note: str) -> None:
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

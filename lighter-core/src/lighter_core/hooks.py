@@ -1,0 +1,222 @@
+"""The four hook classes: one function at one point of a run.
+
+They are the explicit form. A plugin object with functions marked `@hookimpl` can stand
+beside them in the same list. In every form a hook may be `def` or `async def`, gets a
+value, and returns a replacement, or `None` to keep it. Sync hooks run on the event loop.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+
+from .context import RunContext
+from .errors import HookError
+from .messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from .requests import AgentRequest, ModelRequest
+
+__all__ = [
+    "EVENTS",
+    "AfterAgentHook",
+    "AfterModelHook",
+    "BeforeAgentHook",
+    "BeforeModelHook",
+    "Hook",
+    "HookFunction",
+    "checked_replacement",
+]
+
+_T = TypeVar("_T")
+
+HookFunction: TypeAlias = (
+    Callable[[_T], _T | None]
+    | Callable[[_T], Awaitable[_T | None]]
+    | Callable[[_T, RunContext[Any]], _T | None]
+    | Callable[[_T, RunContext[Any]], Awaitable[_T | None]]
+)
+
+EVENTS = ("before_agent", "before_model", "after_model", "after_agent")
+"""The lifecycle events; `after_*` hooks run in reverse order of the list."""
+
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+
+
+def checked_replacement(event: str, value: object, *, hook: str, plugin: str | None) -> object:
+    """Return what a hook returned if its type fits the event.
+
+    Raises:
+        HookError: Naming hook, event and plugin.
+    """
+    expected: str | None = None
+    if event == "before_agent" and not isinstance(value, AgentRequest):
+        expected = "an AgentRequest"
+    elif event == "before_model" and not isinstance(value, ModelRequest):
+        expected = "a ModelRequest"
+    elif event == "after_model" and not isinstance(value, AssistantMessage):
+        expected = "an AssistantMessage"
+    elif event == "after_agent" and not _is_history(value):
+        expected = "a list of messages"
+    if expected is None:
+        return value
+    where = f" of plugin {plugin!r}" if plugin else ""
+    raise HookError(
+        f"the {event} hook {hook!r}{where} returned {type(value).__name__}; it must"
+        f" return {expected}, or None to keep the value",
+        hook=hook,
+        event=event,
+        plugin=plugin,
+    )
+
+
+def _is_history(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(each, _MESSAGES)
+        for each in value  # pyright: ignore[reportUnknownVariableType]
+    )
+
+
+class Hook(Generic[_T]):
+    """What the four hook classes share.
+
+    Args:
+        hook_name: Identifies the hook in errors and logs.
+        hook_function: Gets the value, and the `RunContext` if it takes a second
+            argument; returns a replacement, or `None` to keep the value.
+        description: What the hook is for.
+
+    Raises:
+        HookError: When `hook_function` cannot be called with one or two arguments.
+    """
+
+    event: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        hook_name: str,
+        hook_function: HookFunction[_T],
+        description: str | None = None,
+    ) -> None:
+        self._hook_name = hook_name
+        self._description = description
+        self._function = hook_function
+        self._takes_run = _takes_run(hook_function, hook_name, self.event)
+
+    @property
+    def hook_name(self) -> str:
+        """The hook's name."""
+        return self._hook_name
+
+    @property
+    def description(self) -> str | None:
+        """What the hook is for."""
+        return self._description
+
+    @property
+    def hook_function(self) -> HookFunction[_T]:
+        """The function."""
+        return self._function
+
+    async def execute(self, value: _T, run: RunContext[Any] | None = None) -> _T:
+        """Run the hook on a value; return the replacement or the value itself.
+
+        Raises:
+            HookError: When the function returns a value of the wrong type.
+            BaseException: Whatever the function raises, unchanged.
+        """
+        function = cast("Callable[..., object]", self._function)
+        if self._takes_run:
+            result = function(value, run if run is not None else RunContext[Any]())
+        else:
+            result = function(value)
+        if inspect.isawaitable(result):
+            result = await result
+        if result is None:
+            return value
+        checked_replacement(self.event, result, hook=self._hook_name, plugin=None)
+        return cast("_T", result)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(hook_name={self._hook_name!r})"
+
+
+def _takes_run(function: object, name: str, event: str) -> bool:
+    if not callable(function) or inspect.isclass(function):
+        raise HookError(
+            f"the hook_function of {name!r} must be a function", hook=name, event=event
+        )
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+    places = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in places)
+    needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in places)
+    needed_by_name = [
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    ]
+    if needed > 2 or needed_by_name or not places:  # noqa: PLR2004
+        raise HookError(
+            f"the hook_function of {name!r} is called with (value) or (value, run)",
+            hook=name,
+            event=event,
+        )
+    return needed == 2 or (open_ended and needed < 2)  # noqa: PLR2004
+
+
+class BeforeAgentHook(Hook[AgentRequest]):
+    """Runs once at the start of a run, before the system prompt is added.
+
+    A replacement becomes the run's input.
+    """
+
+    event = "before_agent"
+
+
+class BeforeModelHook(Hook[ModelRequest]):
+    """Runs before every model call, also after tool results.
+
+    A replacement holds for that call only. Tool specs that it adds are shown to the
+    model but cannot be executed.
+
+    Example:
+        ```python
+        def in_english(request: ModelRequest) -> ModelRequest:
+            extra = SystemMessage("Please reply in English.")
+            return replace(request, messages=[*request.messages, extra])
+
+        hook = BeforeModelHook(hook_name="in-english", hook_function=in_english)
+        ```
+    """
+
+    event = "before_model"
+
+
+class AfterModelHook(Hook[AssistantMessage]):
+    """Runs after every complete reply, before its tool calls are executed.
+
+    A replacement takes the reply's place in context, result and tool execution. Deltas
+    do not pass through it.
+    """
+
+    event = "after_model"
+
+
+class AfterAgentHook(Hook[Sequence[Message]]):
+    """Runs once after the loop has succeeded; not after a failure or an early stop.
+
+    A replacement becomes the response's `messages`; it causes no further model call.
+    """
+
+    event = "after_agent"

@@ -1,0 +1,174 @@
+"""Plugin objects: what their `@hookimpl` functions are, checked before anything runs.
+
+pluggy accepts much that would then silently do nothing, or that only its own caller
+understands. Lighter runs the functions itself, sync or async, so it refuses those first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pluggy
+
+from ..errors import HookError
+from ..hooks import EVENTS
+from . import PROJECT, hookspecs
+
+__all__ = ["Implementation", "check_plugin", "new_manager", "plugin_name", "read_hook_plugins"]
+
+_MARK = f"{PROJECT}_impl"
+_SPECS = frozenset({*EVENTS, "create_provider", "get_tools"})
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """One `@hookimpl` function of one plugin.
+
+    Attributes:
+        event: The name of the spec.
+        function: The function, bound.
+        arguments: The names of the arguments that it takes.
+        value_name: The name of the argument that carries the value.
+        plugin: The plugin's name.
+    """
+
+    event: str
+    function: Callable[..., object]
+    arguments: tuple[str, ...]
+    value_name: str
+    plugin: str
+
+
+def new_manager() -> pluggy.PluginManager:
+    """Return a pluggy manager that knows Lighter's specs."""
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def plugin_name(plugin: object) -> str:
+    """Return a readable name of a plugin object or module."""
+    if inspect.ismodule(plugin):
+        return plugin.__name__
+    return f"{type(plugin).__module__}.{type(plugin).__qualname__}"
+
+
+def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
+    """Refuse a plugin whose functions would silently not run.
+
+    Args:
+        plugin: The plugin object or module.
+        name: Its name, for error messages.
+        specs: The specs of which it must implement one at least.
+
+    Raises:
+        HookError: Naming the plugin and the function at fault.
+    """
+    if inspect.isclass(plugin):
+        raise HookError(
+            f"{plugin.__name__} is a class; pass an object of it", plugin=name
+        )
+    found: list[str] = []
+    for attribute in dir(plugin):
+        try:
+            function = inspect.getattr_static(plugin, attribute)
+        except AttributeError:  # a dir() that says more than there is
+            continue
+        if isinstance(function, staticmethod | classmethod):
+            function = function.__func__
+        mark = getattr(function, _MARK, None) if inspect.isroutine(function) else None
+        if not isinstance(mark, dict):
+            if attribute in _SPECS and inspect.isroutine(function):
+                raise HookError(
+                    f"{attribute} of plugin {name!r} is not marked: put @hookimpl above"
+                    " it, or it would never run",
+                    event=attribute,
+                    plugin=name,
+                )
+            continue
+        spec = str(mark.get("specname") or attribute)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        _check_function(name, spec, function, mark)
+        found.append(spec)
+    if not any(spec in found for spec in specs):
+        raise HookError(
+            f"plugin {name!r} ({type(plugin).__name__}) implements none of"
+            f" {', '.join(specs)}: mark its functions with @hookimpl",
+            plugin=name,
+        )
+
+
+def _check_function(name: str, spec: str, function: Any, mark: dict[str, object]) -> None:
+    def refuse(why: str) -> HookError:
+        return HookError(f"{spec} of plugin {name!r} {why}", event=spec, plugin=name)
+
+    if spec not in _SPECS:
+        import difflib
+
+        near = difflib.get_close_matches(spec, _SPECS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise refuse(f"is no hook that Lighter has{hint}")
+    for option in ("wrapper", "hookwrapper", "tryfirst", "trylast"):
+        if mark.get(option):
+            raise refuse(
+                f"uses {option}=True, which Lighter does not run: hooks run in the order"
+                " of the application's list"
+            )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise refuse("is a generator; return the value instead")
+    allowed = inspect.signature(getattr(hookspecs, spec)).parameters
+    for parameter in list(inspect.signature(function).parameters.values()):
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            raise refuse(f"takes {parameter}; take plain arguments by their names")
+        if parameter.name not in allowed:
+            names = ", ".join(allowed) or "none"
+            raise refuse(f"takes {parameter.name!r}; the arguments are: {names}")
+        if parameter.default is not parameter.empty:
+            raise refuse(
+                f"gives {parameter.name!r} a default, which would hide the real value"
+            )
+
+
+def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementation]]:
+    """Return the lifecycle functions of each plugin, by the plugin's `id`.
+
+    Raises:
+        HookError: For anything that would silently not run.
+    """
+    manager = new_manager()
+    found: dict[int, list[Implementation]] = {}
+    for number, plugin in enumerate(plugins):
+        name = plugin_name(plugin)
+        check_plugin(plugin, name, EVENTS)
+        try:
+            manager.register(plugin, name=f"{number}:{name}")
+        except (pluggy.PluginValidationError, ValueError) as error:
+            raise HookError(
+                f"plugin {name!r} cannot be registered: {error}", plugin=name
+            ) from error
+        found[id(plugin)] = _of_plugin(manager, plugin, name)
+    return found
+
+
+def _of_plugin(
+    manager: pluggy.PluginManager, plugin: object, name: str
+) -> list[Implementation]:
+    out: list[Implementation] = []
+    for event in EVENTS:
+        value_name = next(iter(inspect.signature(getattr(hookspecs, event)).parameters))
+        for implementation in getattr(manager.hook, event).get_hookimpls():
+            if implementation.plugin is plugin:
+                out.append(
+                    Implementation(
+                        event,
+                        implementation.function,
+                        tuple(implementation.argnames),
+                        value_name,
+                        name,
+                    )
+                )
+    return out

@@ -1,0 +1,64 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .events import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallStarted
+from .messages import AssistantMessage, Message, Usage
+
+__all__ = ["AgentResponse", "AgentStreamEvent", "RunStatus"]
+
+RunStatus: TypeAlias = Literal["completed", "failed", "paused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResponse:
+    """The result of a run, and the last event of its stream.
+
+    Attributes:
+        status: `"completed"` when the loop ended normally, which does not say that
+            every tool succeeded; `"failed"` when a model call, a hook or a limit
+            ended it.
+        messages: The new messages only: neither the input nor the system prompt. Each
+            tool call among them is answered, so they can be appended to the history as
+            they are, after a failure too.
+        error: The exception that ended a failed run, the very object.
+        usage: Tokens of all model calls of the run, where the provider reports them.
+        stop_reason: Why the last model call stopped, in the vendor's word.
+        notes: What Lighter had to change or could not keep, one sentence each.
+    """
+
+    status: RunStatus
+    messages: list[Message]
+    error: BaseException | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    notes: list[str] = field(default_factory=list[str])
+    type: Literal["response"] = "response"
+
+    @property
+    def text(self) -> str:
+        """The text of the last assistant message, or `""` when there is none."""
+        for message in reversed(self.messages):
+            if isinstance(message, AssistantMessage):
+                return message.content
+        return ""
+
+    def raise_if_failed(self) -> AgentResponse:
+        """Raise `error` if the run failed; else return the response itself.
+
+        Example:
+            ```python
+            history += (await agent.run(history)).raise_if_failed().messages
+            ```
+        """
+        if self.status == "failed" and self.error is not None:
+            raise self.error
+        return self
+
+
+AgentStreamEvent: TypeAlias = (
+    TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | AgentResponse
+)
