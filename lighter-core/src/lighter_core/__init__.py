@@ -1,9 +1,32 @@
-"""Lighter: the loop between a language model and tools."""
+"""Lighter: the loop between a language model and tools.
+
+```python
+from lighter_core import Agent, tool
+
+@tool
+def add(a: int, b: int) -> int:
+    "Calculate the sum of two numbers."
+    return a + b
+
+agent = Agent("openai:model-id", tools=[add])
+print(agent.run_sync("What is 19 + 23?").raise_if_failed().text)
+```
+
+Importing this package loads the standard library only. pluggy, pydantic and
+importlib-metadata follow when something first needs them.
+"""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING
 
+from ._handle import RunHandle
+from ._state import Receipt
+from ._stream import AgentStream, SyncAgentStream
+from .agent import Agent
+from .context import RunContext
 from .errors import (
     HistoryError,
     HookError,
@@ -34,6 +57,8 @@ from .history import (
     check_history,
     repair_history,
 )
+from .hooks import AfterAgentHook, AfterModelHook, BeforeAgentHook, BeforeModelHook
+from .limits import RunLimits
 from .messages import (
     AssistantMessage,
     ContentPart,
@@ -48,6 +73,7 @@ from .messages import (
     Usage,
     UserMessage,
 )
+from .model import Model
 from .provider import Provider, SupportsAclose
 from .requests import (
     AgentRequest,
@@ -59,14 +85,121 @@ from .requests import (
     ToolChoice,
     ToolSpec,
 )
+from .results import AgentResponse, AgentStreamEvent, RunStatus
+from .tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
     from .plugins.hookspecs import hookimpl as hookimpl
+    from .plugins.registry import PLUGIN_API as PLUGIN_API
+    from .plugins.registry import Registry as Registry
+
+__all__ = [
+    "PLUGIN_API",
+    "AfterAgentHook",
+    "AfterModelHook",
+    "Agent",
+    "AgentRequest",
+    "AgentResponse",
+    "AgentStream",
+    "AgentStreamEvent",
+    "AssistantMessage",
+    "BeforeAgentHook",
+    "BeforeModelHook",
+    "ContentPart",
+    "FilePart",
+    "FunctionTool",
+    "HistoryError",
+    "HistoryProblem",
+    "HookError",
+    "ImagePart",
+    "IncompatiblePluginError",
+    "JSONObject",
+    "JSONValue",
+    "LighterError",
+    "LimitExceededError",
+    "Message",
+    "MessageEvent",
+    "Model",
+    "ModelError",
+    "ModelErrorCode",
+    "ModelRequest",
+    "NativeContext",
+    "OutputSpec",
+    "PluginConflictError",
+    "PluginError",
+    "PluginLoadError",
+    "PluginNotFoundError",
+    "Provider",
+    "ProviderContractError",
+    "ProviderRequest",
+    "ProviderStreamEvent",
+    "ReasoningDelta",
+    "Receipt",
+    "Registry",
+    "RepairedHistory",
+    "RunContext",
+    "RunHandle",
+    "RunLimits",
+    "RunStatus",
+    "SupportsAclose",
+    "SyncAgentStream",
+    "SystemMessage",
+    "TextDelta",
+    "TextPart",
+    "Tool",
+    "ToolCall",
+    "ToolCallFinished",
+    "ToolCallStarted",
+    "ToolChoice",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolMessage",
+    "ToolSpec",
+    "Usage",
+    "UserMessage",
+    "check_history",
+    "hookimpl",
+    "repair_history",
+    "tool",
+]
+
+_LATE = {
+    "PLUGIN_API": "registry",
+    "Registry": "registry",
+    "hookimpl": "hookspecs",
+}
+
+# A library is silent unless its application asks: without a handler of its own the
+# logging module would print warnings to stderr.
+logging.getLogger("lighter").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:
-    if name == "hookimpl":
-        from .plugins.hookspecs import hookimpl
+    if name in _LATE:
+        from importlib import import_module
 
-        return hookimpl
+        module = import_module(f".plugins.{_LATE[name]}", __name__)
+        return getattr(module, name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("lighter-core")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
+
+
+def _show_here() -> None:
+    """Let tracebacks and documentation name the public place of each class.
+
+    Data classes keep theirs: their annotations are resolved through it.
+    """
+    for name in __all__:
+        value = globals().get(name)
+        if isinstance(value, type) and not is_dataclass(value):
+            value.__module__ = __name__
+
+
+_show_here()

@@ -84,7 +84,9 @@ def load_object(text: str) -> dict[str, Any]:
 # From a JSON Schema ------------------------------------------------------------------
 
 
-def from_json_schema(tool: str, schema: Mapping[str, object], validate: bool) -> Parameters:
+def from_json_schema(
+    tool: str, schema: Mapping[str, object], validate: bool
+) -> Parameters:
     """Take a schema as it is: whoever owns it validates, unless `validate` is set."""
     try:
         own = load_json(dump_json(schema))  # a copy, and proof that it is JSON
@@ -135,7 +137,9 @@ def _schema_check(tool: str, schema: dict[str, Any]) -> Callable[[object], None]
         faults: list[str] = []
         for fault in validator.iter_errors(value):
             place = ".".join(str(part) for part in fault.absolute_path)
-            faults.append(f"{place or 'arguments'}: breaks the rule {fault.validator!r}")
+            faults.append(
+                f"{place or 'arguments'}: breaks the rule {fault.validator!r}"
+            )
         if faults:
             raise ArgumentsError("; ".join(faults))
 
@@ -149,7 +153,10 @@ def from_model(tool: str, model: type[BaseModel]) -> Parameters:
     """Validate into one instance; the model's own config decides, `extra` unset forbids."""
     from pydantic import ValidationError
 
-    schema = _self_contained(tool, lambda mode: model.model_json_schema(mode=mode, schema_generator=_generator()))
+    schema = _self_contained(
+        tool,
+        lambda mode: model.model_json_schema(mode=mode, schema_generator=_generator()),
+    )
     forbid = "extra" not in model.model_config
     if forbid:
         schema.setdefault("additionalProperties", False)
@@ -214,7 +221,9 @@ def from_signature(
             continue
         kept.append(_recorded(parameter, annotation, descriptions.get(name)))
     adapter = _adapter(tool, kept)
-    schema = _self_contained(tool, lambda mode: adapter.json_schema(mode=mode, schema_generator=_generator()))
+    schema = _self_contained(
+        tool, lambda mode: adapter.json_schema(mode=mode, schema_generator=_generator())
+    )
     schema.setdefault("properties", {})
     defaults = {
         p.name: p.default

@@ -84,9 +84,7 @@ def _plain_text(error: BaseException) -> str:
 
 def validation_text(error: ValidationError) -> str:
     """Return `place: rule` for each fault, without the values."""
-    faults = error.errors(
-        include_input=False, include_url=False, include_context=False
-    )
+    faults = error.errors(include_input=False, include_url=False, include_context=False)
     lines: list[str] = []
     for fault in faults:
         place = ".".join(str(part) for part in fault["loc"])

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from ._clients import ClientPool, import_sdk
-from ._json import TextJoiner, clean_text, dump_json, encode_json, encode_text, load_json
+from ._json import (
+    TextJoiner,
+    clean_text,
+    dump_json,
+    encode_json,
+    encode_text,
+    load_json,
+)
 from ._redact import redact
 from ._sse import EventStreamSplitter
 from .errors import ModelError, ModelErrorCode

@@ -48,7 +48,9 @@ EVENTS = ("before_agent", "before_model", "after_model", "after_agent")
 _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
 
-def checked_replacement(event: str, value: object, *, hook: str, plugin: str | None) -> object:
+def checked_replacement(
+    event: str, value: object, *, hook: str, plugin: str | None
+) -> object:
     """Return what a hook returned if its type fits the event.
 
     Raises:
@@ -162,7 +164,9 @@ def _takes_run(function: object, name: str, event: str) -> bool:
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
     ]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in places)
-    needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in places)
+    needed = sum(
+        p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in places
+    )
     needed_by_name = [
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
     ]

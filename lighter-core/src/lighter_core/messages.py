@@ -124,7 +124,9 @@ def _media_type_of(path: str | Path) -> str:
 
     guessed, _ = mimetypes.guess_type(str(path))
     if guessed is None:
-        raise ValueError(f"cannot tell the media type of {str(path)!r}: pass media_type")
+        raise ValueError(
+            f"cannot tell the media type of {str(path)!r}: pass media_type"
+        )
     return guessed
 
 

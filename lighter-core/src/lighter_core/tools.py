@@ -83,7 +83,8 @@ class Tool:
         name: str,
         description: str,
         parameters: type[_ModelT],
-        func: Callable[[_ModelT], object] | Callable[[_ModelT, RunContext[Any]], object],
+        func: Callable[[_ModelT], object]
+        | Callable[[_ModelT, RunContext[Any]], object],
         thread: bool = True,
     ) -> None: ...
 
@@ -122,7 +123,9 @@ class Tool:
                 f" Schema dict, got {type(parameters).__name__}",
                 tool=name,
             )
-        self._setup(name, description, parameters, func, built, run_parameter(func), thread)
+        self._setup(
+            name, description, parameters, func, built, run_parameter(func), thread
+        )
 
     def _setup(
         self,
@@ -166,6 +169,11 @@ class Tool:
     def func(self) -> Callable[..., object]:
         """The function."""
         return self._func
+
+    @property
+    def threaded(self) -> bool:
+        """Whether calls run on a worker thread."""
+        return self._threaded
 
     def get_spec(self) -> ToolSpec:
         """Return the definition for the model; `strict` is always `False`."""

@@ -45,16 +45,12 @@ def get_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
 
 
 @hookspec
-def before_agent(
-    request: AgentRequest, run: RunContext[object]
-) -> AgentRequest | None:
+def before_agent(request: AgentRequest, run: RunContext[object]) -> AgentRequest | None:
     """Run once at the start of a run, before the system prompt is added."""
 
 
 @hookspec
-def before_model(
-    request: ModelRequest, run: RunContext[object]
-) -> ModelRequest | None:
+def before_model(request: ModelRequest, run: RunContext[object]) -> ModelRequest | None:
     """Run before every model call; a replacement holds for that call only."""
 
 

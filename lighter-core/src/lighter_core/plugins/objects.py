@@ -17,7 +17,13 @@ from ..errors import HookError
 from ..hooks import EVENTS
 from . import PROJECT, hookspecs
 
-__all__ = ["Implementation", "check_plugin", "new_manager", "plugin_name", "read_hook_plugins"]
+__all__ = [
+    "Implementation",
+    "check_plugin",
+    "new_manager",
+    "plugin_name",
+    "read_hook_plugins",
+]
 
 _MARK = f"{PROJECT}_impl"
 _SPECS = frozenset({*EVENTS, "create_provider", "get_tools"})
@@ -100,7 +106,9 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
         )
 
 
-def _check_function(name: str, spec: str, function: Any, mark: dict[str, object]) -> None:
+def _check_function(
+    name: str, spec: str, function: Any, mark: dict[str, object]
+) -> None:
     def refuse(why: str) -> HookError:
         return HookError(f"{spec} of plugin {name!r} {why}", event=spec, plugin=name)
 
