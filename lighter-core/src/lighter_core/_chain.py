@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .context import RunContext
 from .errors import HookError
@@ -42,7 +42,7 @@ class HookChain:
         implementations = _implementations(plugins) if plugins else {}
         for each in given:
             if isinstance(each, Hook):
-                hook = cast("Hook[Any]", each)
+                hook: Hook[Any] = each  # pyright: ignore[reportUnknownVariableType]
                 steps[hook.event].append(_hook_step(hook))
                 continue
             for implementation in implementations[id(each)]:

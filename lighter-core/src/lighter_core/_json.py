@@ -1,4 +1,4 @@
-"""Strict JSON: what Lighter writes is valid JSON in valid UTF-8, whatever it is given."""
+"""Strict JSON: what Lighter writes is valid JSON in valid UTF-8."""
 
 from __future__ import annotations
 

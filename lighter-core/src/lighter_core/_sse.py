@@ -32,10 +32,10 @@ class EventStreamSplitter:
         """Take bytes; return the data of the events that they completed."""
         if self._skip_lf and chunk:
             self._skip_lf = False
-            if chunk[0] == 0x0A:
+            if chunk[:1] == b"\n":
                 chunk = chunk[1:]
         if b"\r" in chunk:
-            self._skip_lf = chunk[-1] == 0x0D
+            self._skip_lf = chunk[-1:] == b"\r"
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if b"\n" not in chunk:
             if chunk:

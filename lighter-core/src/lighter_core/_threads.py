@@ -52,7 +52,8 @@ _idle: deque[_Worker] = deque()
 
 def _after_fork() -> None:
     global _lock, _idle  # noqa: PLW0603 - the child has none of the threads
-    _lock, _idle = threading.Lock(), deque()
+    _lock = threading.Lock()
+    _idle = deque[_Worker]()
 
 
 if hasattr(os, "register_at_fork"):
@@ -89,6 +90,10 @@ async def call_in_thread(function: Callable[[], _T]) -> _T:
     def job() -> None:
         try:
             outcome: tuple[bool, object] = (True, context.run(function))
+        except StopIteration as error:
+            stopped = RuntimeError("StopIteration")
+            stopped.__cause__ = error
+            outcome = (False, stopped)
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             outcome = (False, error)
         try:
@@ -101,8 +106,6 @@ async def call_in_thread(function: Callable[[], _T]) -> _T:
     try:
         if ok:
             return value  # type: ignore[return-value]
-        if isinstance(value, StopIteration):
-            raise RuntimeError("StopIteration") from value
         raise value  # type: ignore[misc]
     finally:
         del value

@@ -9,7 +9,7 @@ from .messages import Message, Usage
 
 __all__ = ["RunContext", "RunProgress"]
 
-DepsT = TypeVar("DepsT", covariant=True)
+DepsT_co = TypeVar("DepsT_co", covariant=True)
 
 
 class RunProgress:
@@ -25,7 +25,7 @@ class RunProgress:
         self.new: list[Message] = []
 
 
-class RunContext(Generic[DepsT]):
+class RunContext(Generic[DepsT_co]):
     """The run, as hooks and tools see it; read-only.
 
     A tool gets it through a parameter annotated `RunContext[…]`, which the model never
@@ -51,7 +51,7 @@ class RunContext(Generic[DepsT]):
     def __init__(
         self,
         *,
-        deps: DepsT = cast("DepsT", None),  # noqa: B008 - a constant
+        deps: DepsT_co = cast("DepsT_co", None),  # noqa: B008 - a constant
         run_id: str | None = None,
         call_id: str | None = None,
         progress: RunProgress | None = None,
@@ -81,7 +81,7 @@ class RunContext(Generic[DepsT]):
         """The input and the messages completed so far, without the system prompt."""
         return (*self._progress.input, *self._progress.new)
 
-    def for_call(self, call_id: str) -> RunContext[DepsT]:
+    def for_call(self, call_id: str) -> RunContext[DepsT_co]:
         """Return the same context for one tool call."""
         return RunContext(
             deps=self.deps,

@@ -101,7 +101,7 @@ class ModelError(LighterError):
         vendor_code: The service's own error code, e.g. `"invalid_api_key"`.
     """
 
-    _fields = (
+    _fields: ClassVar[tuple[str, ...]] = (
         "code",
         "http_status",
         "response_status",
@@ -264,7 +264,7 @@ class PluginConflictError(PluginError):
     """Several distributions claim the name, or one claims a reserved name."""
 
 
-class PluginLoadError(PluginError, ImportError):
+class PluginLoadError(PluginError, ImportError):  # type: ignore[misc]  # both have a `name`, always a str here
     """A plugin could not be imported or registered."""
 
 

@@ -66,7 +66,7 @@ def interrupted_result(call: ToolCall) -> ToolMessage:
 
 
 def check_history(messages: Sequence[Message]) -> list[HistoryProblem]:
-    """Return the reasons why services would refuse the history; empty when there are none."""
+    """Return why services would refuse the history; empty when they would not."""
     problems: list[HistoryProblem] = []
     index = 0
     while index < len(messages):

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from ._content import (
+    ContentPart,
+    FilePart,
+    ImagePart,
+    TextPart,
+    Value,
+    need_text,
+)
 
 __all__ = [
     "AssistantMessage",
@@ -30,122 +37,20 @@ __all__ = [
     "seal_native",
 ]
 
-_T = TypeVar("_T")
-
-
-def _restore(cls: type[_T], values: Mapping[str, object]) -> _T:
-    return cls(**values)
-
-
-class _Value:
-    """Pickles and copies by field name, so that a field added later moves nothing."""
-
-    __slots__ = ("_memo",)  # derived data; never compared, printed or pickled
-
-    def __reduce__(self) -> tuple[object, ...]:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return _restore, (type(self), values)
-
-
-def _need_text(owner: object, name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(
-            f"{type(owner).__name__}.{name} must be a str, got {type(value).__name__}"
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class TextPart(_Value):
-    """Text inside a user message that has several parts."""
-
-    text: str
-    type: Literal["text"] = field(default="text", kw_only=True)
-
-    def __post_init__(self) -> None:
-        _need_text(self, "text", self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Media(_Value):
-    """Bytes or an address, never both."""
-
-    data: bytes | None = None
-    url: str | None = None
-    media_type: str | None = None
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        if (self.data is None) == (self.url is None):
-            raise ValueError(f"{name} needs either data or url, and not both")
-        if self.data is not None and not self.media_type:
-            raise ValueError(f"{name} with data needs its media_type, e.g. 'image/png'")
-
-    def data_url(self) -> str:
-        """Return the address, or the bytes as a `data:` URL."""
-        if self.data is None:
-            return str(self.url)
-        return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
-
-
-@dataclass(frozen=True, slots=True)
-class ImagePart(_Media):
-    """An image inside a user message: its bytes with a media type, or its URL.
-
-    Example:
-        ```python
-        UserMessage([TextPart("What is this?"), ImagePart.from_path("cat.png")])
-        ```
-    """
-
-    type: Literal["image"] = field(default="image", kw_only=True)
-
-    @classmethod
-    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> ImagePart:
-        """Read an image file; the media type follows from its name unless given."""
-        return cls(Path(path).read_bytes(), None, media_type or _media_type_of(path))
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart(_Media):
-    """A document inside a user message: its bytes with a media type, or its URL."""
-
-    name: str | None = None
-    type: Literal["file"] = field(default="file", kw_only=True)
-
-    @classmethod
-    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> FilePart:
-        """Read a file; the media type follows from its name unless given."""
-        data = Path(path).read_bytes()
-        return cls(data, None, media_type or _media_type_of(path), Path(path).name)
-
-
-def _media_type_of(path: str | Path) -> str:
-    import mimetypes
-
-    guessed, _ = mimetypes.guess_type(str(path))
-    if guessed is None:
-        raise ValueError(
-            f"cannot tell the media type of {str(path)!r}: pass media_type"
-        )
-    return guessed
-
-
-ContentPart: TypeAlias = TextPart | ImagePart | FilePart
-
-
-@dataclass(frozen=True, slots=True)
-class SystemMessage(_Value):
+class SystemMessage(Value):
     """Instructions to the model."""
 
     content: str
     role: Literal["system"] = field(default="system", kw_only=True)
 
     def __post_init__(self) -> None:
-        _need_text(self, "content", self.content)
+        need_text(self, "content", self.content)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class UserMessage(_Value):
+class UserMessage(Value):
     """What the user says: a string, or a sequence of text, image and file parts."""
 
     content: str | tuple[ContentPart, ...]
@@ -186,7 +91,7 @@ def _parts(content: object) -> tuple[ContentPart, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall(_Value):
+class ToolCall(Value):
     """A call that the model asks for.
 
     Attributes:
@@ -200,13 +105,13 @@ class ToolCall(_Value):
     arguments: str = ""
 
     def __post_init__(self) -> None:
-        _need_text(self, "call_id", self.call_id)
-        _need_text(self, "tool_name", self.tool_name)
-        _need_text(self, "arguments", self.arguments)
+        need_text(self, "call_id", self.call_id)
+        need_text(self, "tool_name", self.tool_name)
+        need_text(self, "arguments", self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Usage(_Value):
+class Usage(Value):
     """Tokens of one model call, or of a run when summed.
 
     Attributes:
@@ -239,7 +144,7 @@ class Usage(_Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NativeContext(_Value):
+class NativeContext(Value):
     """A provider's own form of an assistant message, kept to be sent back.
 
     Attributes:
@@ -262,7 +167,7 @@ class NativeContext(_Value):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class AssistantMessage(_Value):
+class AssistantMessage(Value):
     """A complete reply of the model.
 
     Attributes:
@@ -293,12 +198,12 @@ class AssistantMessage(_Value):
         native: NativeContext | None = None,
         role: Literal["assistant"] = "assistant",
     ) -> None:
-        _need_text(self, "content", content)
+        need_text(self, "content", content)
         if reasoning is not None:
-            _need_text(self, "reasoning", reasoning)
+            need_text(self, "reasoning", reasoning)
         calls = tuple(tool_calls)
         for call in calls:
-            if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(call, ToolCall):
                 raise TypeError(
                     "AssistantMessage.tool_calls must hold ToolCall objects, got"
                     f" {type(call).__name__}"
@@ -324,7 +229,7 @@ class AssistantMessage(_Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolMessage(_Value):
+class ToolMessage(Value):
     """The result of a tool call.
 
     Attributes:
@@ -341,9 +246,9 @@ class ToolMessage(_Value):
     role: Literal["tool"] = "tool"
 
     def __post_init__(self) -> None:
-        _need_text(self, "call_id", self.call_id)
-        _need_text(self, "tool_name", self.tool_name)
-        _need_text(self, "tool_output", self.tool_output)
+        need_text(self, "call_id", self.call_id)
+        need_text(self, "tool_name", self.tool_name)
+        need_text(self, "tool_output", self.tool_output)
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 JSONValue: TypeAlias = Union[
-    None, bool, int, float, str, "Sequence[JSONValue]", "Mapping[str, JSONValue]"
+    bool, int, float, str, "Sequence[JSONValue]", "Mapping[str, JSONValue]", None
 ]
 JSONObject: TypeAlias = Mapping[str, JSONValue]
 

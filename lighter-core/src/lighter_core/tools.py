@@ -6,21 +6,25 @@ import asyncio
 import functools
 import inspect
 import logging
-import re
 import sys
-import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
+from ._callables import (
+    belongs_on_loop,
+    check_function,
+    check_name,
+    is_model,
+    is_name,
+)
 from ._docstring import read_docstring
 from ._schema import (
     ArgumentsError,
     Parameters,
     from_json_schema,
     from_model,
-    from_signature,
-    run_parameter,
 )
+from ._signature import from_signature, run_parameter
 from ._threads import call_in_thread
 from ._tool_text import error_text, result_text, shorten
 from .context import RunContext
@@ -36,8 +40,6 @@ __all__ = ["FunctionTool", "Tool", "tool"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _ModelT = TypeVar("_ModelT", bound="BaseModel")
-
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 logger = logging.getLogger("lighter.tools")
 
@@ -111,11 +113,11 @@ class Tool:
         thread: bool = True,
         validate: bool = False,
     ) -> None:
-        _check_name(name)
-        _check_function(name, func)
+        check_name(name)
+        check_function(name, func)
         if isinstance(parameters, Mapping):
             built = from_json_schema(name, parameters, validate)
-        elif _is_model(parameters):
+        elif is_model(parameters):
             built = from_model(name, parameters)
         else:
             raise ToolDefinitionError(
@@ -137,7 +139,7 @@ class Tool:
         run_name: str | None,
         thread: bool,
     ) -> None:
-        if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(description, str):
             raise ToolDefinitionError(
                 f"the description of tool {name!r} must be a str", tool=name
             )
@@ -147,7 +149,7 @@ class Tool:
         self._func = func
         self._built = built
         self._run_name = run_name
-        self._threaded = thread and not _on_loop(func)
+        self._threaded = thread and not belongs_on_loop(func)
         self._spec = ToolSpec(name, description, built.schema)
 
     @property
@@ -323,7 +325,7 @@ def tool(
 
 def _caller_names() -> Mapping[str, object]:
     """Return the local names where `@tool` stands, for annotations that use them."""
-    frame = sys._getframe(2)  # noqa: SLF001
+    frame = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
 
@@ -338,12 +340,12 @@ def _build(
     while isinstance(plain, functools.partial):
         plain = plain.func
     chosen = name if name is not None else getattr(plain, "__name__", "")
-    if name is None and not _NAME.fullmatch(chosen):
+    if name is None and not is_name(chosen):
         raise ToolDefinitionError(
             f"{func!r} has no usable name; give one with name=…", tool=None
         )
-    _check_name(chosen)
-    _check_function(chosen, func)
+    check_name(chosen)
+    check_function(chosen, func)
     text, descriptions = read_docstring(plain)
     built, run_name = from_signature(
         chosen, func, descriptions=descriptions, names=names
@@ -356,50 +358,3 @@ def _build(
         run_name=run_name,
         thread=thread,
     )
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ToolDefinitionError(
-            f"{name!r} is no tool name: use 1 to 64 letters, digits, '_' and '-' (the"
-            " rule that all services share)",
-            tool=name if isinstance(name, str) else None,
-        )
-
-
-def _check_function(name: str, func: object) -> None:
-    problem = None
-    if inspect.isclass(func):
-        problem = "is a class; pass a function"
-    elif isinstance(func, Tool):
-        problem = "is a tool already"
-    elif not callable(func):
-        problem = f"must be callable, got {type(func).__name__}"
-    elif inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        problem = "is a generator; return the whole result instead"
-    if problem:
-        raise ToolDefinitionError(f"the function of tool {name!r} {problem}", tool=name)
-
-
-def _is_model(value: object) -> bool:
-    """Tell a pydantic model without importing pydantic for what is none."""
-    return inspect.isclass(value) and hasattr(value, "model_validate_json")
-
-
-def _on_loop(func: Callable[..., object]) -> bool:
-    """Tell whether the call itself belongs on the event loop's thread."""
-    plain: Any = inspect.unwrap(func)
-    while isinstance(plain, functools.partial):
-        plain = inspect.unwrap(plain.func)
-    if inspect.iscoroutinefunction(plain):
-        return True
-    if not inspect.isroutine(plain):
-        call = getattr(type(plain), "__call__", None)
-        if inspect.iscoroutinefunction(inspect.unwrap(call) if call else None):
-            return True
-    # A function that returns an awaitable may need the running loop to make it.
-    returned = getattr(plain, "__annotations__", {}).get("return")
-    if isinstance(returned, str):
-        return bool(re.match(r"(\w+\.)*(Awaitable|Coroutine|Future|Task)\b", returned))
-    origin = typing.get_origin(returned) or returned
-    return inspect.isclass(origin) and issubclass(origin, Awaitable)

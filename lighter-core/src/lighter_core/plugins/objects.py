@@ -6,10 +6,11 @@ understands. Lighter runs the functions itself, sync or async, so it refuses tho
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pluggy
 
@@ -80,11 +81,11 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
     found: list[str] = []
     for attribute in dir(plugin):
         try:
-            function = inspect.getattr_static(plugin, attribute)
+            function: Any = inspect.getattr_static(plugin, attribute)
         except AttributeError:  # a dir() that says more than there is
             continue
         if isinstance(function, staticmethod | classmethod):
-            function = function.__func__
+            function = cast("Any", function).__func__
         mark = getattr(function, _MARK, None) if inspect.isroutine(function) else None
         if not isinstance(mark, dict):
             if attribute in _SPECS and inspect.isroutine(function):
@@ -96,7 +97,7 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
                 )
             continue
         spec = str(mark.get("specname") or attribute)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        _check_function(name, spec, function, mark)
+        _check_function(name, spec, function, cast("dict[str, object]", mark))
         found.append(spec)
     if not any(spec in found for spec in specs):
         raise HookError(
@@ -107,38 +108,50 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
 
 
 def _check_function(
-    name: str, spec: str, function: Any, mark: dict[str, object]
+    name: str, spec: str, function: Any, mark: Mapping[str, object]
 ) -> None:
-    def refuse(why: str) -> HookError:
-        return HookError(f"{spec} of plugin {name!r} {why}", event=spec, plugin=name)
+    problem = _spec_problem(spec, mark)
+    if problem is None and _is_generator(function):
+        problem = "is a generator; return the value instead"
+    if problem is None:
+        allowed = _arguments(spec)
+        for parameter in inspect.signature(function).parameters.values():
+            problem = problem or _parameter_problem(parameter, allowed)
+    if problem is not None:
+        raise HookError(f"{spec} of plugin {name!r} {problem}", event=spec, plugin=name)
 
+
+def _spec_problem(spec: str, mark: Mapping[str, object]) -> str | None:
     if spec not in _SPECS:
-        import difflib
-
         near = difflib.get_close_matches(spec, _SPECS, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise refuse(f"is no hook that Lighter has{hint}")
+        return f"is no hook that Lighter has{hint}"
     for option in ("wrapper", "hookwrapper", "tryfirst", "trylast"):
         if mark.get(option):
-            raise refuse(
+            return (
                 f"uses {option}=True, which Lighter does not run: hooks run in the order"
                 " of the application's list"
             )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise refuse("is a generator; return the value instead")
-    allowed = inspect.signature(getattr(hookspecs, spec)).parameters
-    for parameter in list(inspect.signature(function).parameters.values()):
-        if parameter.name in ("self", "cls"):
-            continue
-        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
-            raise refuse(f"takes {parameter}; take plain arguments by their names")
-        if parameter.name not in allowed:
-            names = ", ".join(allowed) or "none"
-            raise refuse(f"takes {parameter.name!r}; the arguments are: {names}")
-        if parameter.default is not parameter.empty:
-            raise refuse(
-                f"gives {parameter.name!r} a default, which would hide the real value"
-            )
+    return None
+
+
+def _is_generator(function: object) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _parameter_problem(
+    parameter: inspect.Parameter, allowed: Sequence[str]
+) -> str | None:
+    if parameter.name in ("self", "cls"):
+        return None
+    if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+        return f"takes {parameter}; take plain arguments by their names"
+    if parameter.name not in allowed:
+        names = ", ".join(allowed) or "none"
+        return f"takes {parameter.name!r}; the arguments are: {names}"
+    if parameter.default is not parameter.empty:
+        return f"gives {parameter.name!r} a default, which would hide the real value"
+    return None
 
 
 def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementation]]:
@@ -165,18 +178,20 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
 def _of_plugin(
     manager: pluggy.PluginManager, plugin: object, name: str
 ) -> list[Implementation]:
-    out: list[Implementation] = []
-    for event in EVENTS:
-        value_name = next(iter(inspect.signature(getattr(hookspecs, event)).parameters))
-        for implementation in getattr(manager.hook, event).get_hookimpls():
-            if implementation.plugin is plugin:
-                out.append(
-                    Implementation(
-                        event,
-                        implementation.function,
-                        tuple(implementation.argnames),
-                        value_name,
-                        name,
-                    )
-                )
-    return out
+    return [
+        Implementation(
+            event,
+            implementation.function,
+            tuple(implementation.argnames),
+            value_name,
+            name,
+        )
+        for event in EVENTS
+        for value_name in [next(iter(_arguments(event)))]
+        for implementation in getattr(manager.hook, event).get_hookimpls()
+        if implementation.plugin is plugin
+    ]
+
+
+def _arguments(spec: str) -> Sequence[str]:
+    return tuple(inspect.signature(getattr(hookspecs, spec)).parameters)

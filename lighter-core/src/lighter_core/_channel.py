@@ -1,0 +1,120 @@
+"""The bounded channel between a run and the consumer of its stream.
+
+The producer appends and goes on; it waits only when 64 events are unread, and at a
+barrier until the consumer has read everything and asks for more. A `break` therefore
+lets nothing start that the consumer did not ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from .results import AgentStreamEvent
+
+__all__ = ["Channel", "Sink"]
+
+_FULL = 64
+_ROOM = 32
+
+
+class Sink(Protocol):
+    """Where a run's events go."""
+
+    def emit(self, event: AgentStreamEvent) -> bool:
+        """Take an event; return whether the producer must wait for `room()` now."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until there is room again."""
+        ...
+
+    async def barrier(self) -> None:
+        """Wait until the consumer has read everything and asks for more."""
+        ...
+
+
+class Channel:
+    """One producer, one consumer, one event loop."""
+
+    __slots__ = ("_buffer", "_closed", "_parked", "_waiter", "_wants_room")
+
+    def __init__(self) -> None:
+        self._buffer: deque[AgentStreamEvent] = deque()
+        self._waiter: asyncio.Future[None] | None = None  # of the consumer
+        self._parked: asyncio.Future[None] | None = None  # of the producer
+        self._wants_room = False
+        self._closed = False
+
+    # The producer's side.
+
+    def emit(self, event: AgentStreamEvent) -> bool:
+        """Take an event; return whether the producer must wait for `room()` now."""
+        self._buffer.append(event)
+        self._wake_consumer()
+        return len(self._buffer) >= _FULL
+
+    async def room(self) -> None:
+        """Wait until there is room again."""
+        self._wants_room = True
+        try:
+            while len(self._buffer) >= _ROOM and not self._closed:
+                await self._park()
+        finally:
+            self._wants_room = False
+
+    async def barrier(self) -> None:
+        """Wait until the consumer has read everything and asks for more.
+
+        An empty channel is not enough: the consumer may have left after its last event.
+        """
+        while self._buffer or self._waiter is None or self._waiter.done():
+            await self._park()
+
+    def close(self) -> None:
+        """Say that no event comes any more."""
+        self._closed = True
+        self._wake_consumer()
+
+    async def _park(self) -> None:
+        self._parked = asyncio.get_running_loop().create_future()
+        try:
+            await self._parked
+        finally:
+            self._parked = None
+
+    # The consumer's side.
+
+    def take(self) -> AgentStreamEvent | None:
+        """Return an unread event, or `None` when there is none now."""
+        if not self._buffer:
+            return None
+        event = self._buffer.popleft()
+        if self._wants_room and len(self._buffer) < _ROOM:
+            self._wake_producer()
+        return event
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a consumer waits already."""
+        return self._waiter is not None and not self._waiter.done()
+
+    async def wait(self) -> None:
+        """Wait until there is an event or the end; lets a barrier pass."""
+        if self._buffer or self._closed:
+            return
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._wake_producer()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake_producer(self) -> None:
+        if self._parked is not None and not self._parked.done():
+            self._parked.set_result(None)
+
+    def _wake_consumer(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

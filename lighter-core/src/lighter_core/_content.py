@@ -1,0 +1,113 @@
+"""The parts of a user message's content, and what all message classes share."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+__all__ = ["ContentPart", "FilePart", "ImagePart", "TextPart", "Value", "need_text"]
+
+_T = TypeVar("_T")
+
+
+def _restore(cls: type[_T], values: Mapping[str, object]) -> _T:
+    return cls(**values)
+
+
+class Value:
+    """Pickles and copies by field name, so that a field added later moves nothing."""
+
+    __slots__ = ("_memo",)  # derived data; never compared, printed or pickled
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return _restore, (type(self), values)
+
+
+def need_text(owner: object, name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{type(owner).__name__}.{name} must be a str, got {type(value).__name__}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart(Value):
+    """Text inside a user message that has several parts."""
+
+    text: str
+    type: Literal["text"] = field(default="text", kw_only=True)
+
+    def __post_init__(self) -> None:
+        need_text(self, "text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Media(Value):
+    """Bytes or an address, never both."""
+
+    data: bytes | None = None
+    url: str | None = None
+    media_type: str | None = None
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if (self.data is None) == (self.url is None):
+            raise ValueError(f"{name} needs either data or url, and not both")
+        if self.data is not None and not self.media_type:
+            raise ValueError(f"{name} with data needs its media_type, e.g. 'image/png'")
+
+    def data_url(self) -> str:
+        """Return the address, or the bytes as a `data:` URL."""
+        if self.data is None:
+            return str(self.url)
+        return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart(_Media):
+    """An image inside a user message: its bytes with a media type, or its URL.
+
+    Example:
+        ```python
+        UserMessage([TextPart("What is this?"), ImagePart.from_path("cat.png")])
+        ```
+    """
+
+    type: Literal["image"] = field(default="image", kw_only=True)
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> ImagePart:
+        """Read an image file; the media type follows from its name unless given."""
+        return cls(Path(path).read_bytes(), None, media_type or _media_type_of(path))
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart(_Media):
+    """A document inside a user message: its bytes with a media type, or its URL."""
+
+    name: str | None = None
+    type: Literal["file"] = field(default="file", kw_only=True)
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> FilePart:
+        """Read a file; the media type follows from its name unless given."""
+        data = Path(path).read_bytes()
+        return cls(data, None, media_type or _media_type_of(path), Path(path).name)
+
+
+def _media_type_of(path: str | Path) -> str:
+    import mimetypes
+
+    guessed, _ = mimetypes.guess_type(str(path))
+    if guessed is None:
+        raise ValueError(
+            f"cannot tell the media type of {str(path)!r}: pass media_type"
+        )
+    return guessed
+
+
+ContentPart: TypeAlias = TextPart | ImagePart | FilePart

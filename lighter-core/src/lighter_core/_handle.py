@@ -1,0 +1,87 @@
+"""A run in the background that can be cancelled from anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ._state import Receipt, RunState
+from .errors import ModelError
+from .messages import Message
+from .results import AgentResponse
+
+__all__ = ["RunHandle"]
+
+
+class RunHandle:
+    """A started run: await it for its response.
+
+    After `cancel()` awaiting it returns a failed response whose error is a `ModelError`
+    with code `"aborted"`. Only the cancellation of the awaiting task raises
+    `CancelledError`; it ends the run too.
+
+    Example:
+        ```python
+        handle = agent.start("Count the books.")
+        button.on_click(handle.cancel)
+        response = await handle
+        ```
+    """
+
+    def __init__(
+        self, run: Callable[[], Awaitable[AgentResponse]], state: RunState
+    ) -> None:
+        self._state = state
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(_guarded(run, state))
+
+    def cancel(self) -> None:
+        """End the run, from any task or thread; does nothing once it has ended."""
+        with suppress(RuntimeError):  # the loop is closed: so is the run
+            self._loop.call_soon_threadsafe(self._cancel_here)
+
+    def _cancel_here(self) -> None:
+        if not self._task.done():
+            self._state.aborted = True
+            self._task.cancel()
+
+    def done(self) -> bool:
+        """Tell whether the run has ended."""
+        return self._task.done()
+
+    @property
+    def messages(self) -> list[Message]:
+        """The new messages completed so far, each tool call answered."""
+        return self._state.messages()
+
+    @property
+    def receipts(self) -> Mapping[str, Receipt]:
+        """How each started tool call ended, by call id.
+
+        `"finished"`, `"cancelled"`, or `"unknown"` for a worker thread that was left
+        behind and may go on to its end.
+        """
+        return dict(self._state.receipts)
+
+    def __await__(self) -> Generator[Any, None, AgentResponse]:
+        result = yield from self._task.__await__()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
+async def _guarded(
+    run: Callable[[], Awaitable[AgentResponse]], state: RunState
+) -> AgentResponse | BaseException:
+    """Hand a BaseException on as a value: it belongs to whoever awaits the handle."""
+    try:
+        return await run()
+    except asyncio.CancelledError:
+        if not state.aborted:
+            raise
+        error = ModelError("the run was cancelled through its handle", "aborted")
+        return state.response("failed", error)
+    except BaseException as error:  # noqa: BLE001
+        return error

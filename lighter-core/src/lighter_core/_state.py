@@ -1,0 +1,84 @@
+"""What a run has done so far, readable at every moment."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Literal, TypeAlias
+
+from .context import RunContext, RunProgress
+from .history import interrupted_result
+from .messages import AssistantMessage, Message, ToolCall, ToolMessage
+from .results import AgentResponse, RunStatus
+
+__all__ = ["Receipt", "RunState"]
+
+Receipt: TypeAlias = Literal["finished", "cancelled", "unknown"]
+"""How a tool call that started has ended; `"unknown"` for a thread that may go on."""
+
+
+class RunState:
+    """The messages, counters and receipts of one run.
+
+    Every view of the messages is acceptable as a history: a call without a result is
+    shown with an "interrupted" one.
+    """
+
+    def __init__(self, messages: list[Message], deps: object) -> None:
+        self.input = messages
+        self.progress = RunProgress()
+        self.context: RunContext[object] = RunContext(
+            deps=deps, run_id=uuid.uuid4().hex, progress=self.progress
+        )
+        self.notes: list[str] = []
+        self.receipts: dict[str, Receipt] = {}
+        self.aborted = False
+        self._new = self.progress.new
+        self._open: list[ToolCall] = []  # calls of the last reply without a result
+        self._final: list[Message] | None = None
+
+    def add_reply(self, message: AssistantMessage) -> None:
+        """Take a complete reply; its calls wait for results now."""
+        self._new.append(message)
+        self._open = list(message.tool_calls)
+        if message.usage is not None:
+            known = self.progress.usage
+            self.progress.usage = (
+                message.usage if known is None else known + message.usage
+            )
+
+    def add_result(self, message: ToolMessage) -> None:
+        """Take the result of the next open call."""
+        self._new.append(message)
+        del self._open[0]
+
+    def replace_messages(self, messages: list[Message]) -> None:
+        """Take what an `after_agent` hook made of the new messages."""
+        self._final = messages
+
+    def messages(self) -> list[Message]:
+        """Return the new messages, each call answered."""
+        if self._final is not None:
+            return list(self._final)
+        return [*self._new, *(interrupted_result(call) for call in self._open)]
+
+    def context_messages(self) -> list[Message]:
+        """Return input and new messages, for the next model call."""
+        return [*self.input, *self._new]
+
+    def response(
+        self, status: RunStatus, error: BaseException | None = None
+    ) -> AgentResponse:
+        """Return the run's result as it stands."""
+        stop_reason = None
+        for message in reversed(self._new):
+            if isinstance(message, AssistantMessage):
+                stop_reason = message.stop_reason
+                break
+        return AgentResponse(
+            status=status,
+            messages=self.messages(),
+            error=error,
+            usage=self.progress.usage,
+            stop_reason=stop_reason,
+            notes=list(self.notes),
+        )

@@ -1,0 +1,217 @@
+"""The stream of one run, for asynchronous and for synchronous consumers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from ._channel import Channel, Sink
+from ._state import RunState
+from ._sync import run_sync
+from .messages import Message
+from .results import AgentResponse, AgentStreamEvent
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["AgentStream", "SyncAgentStream"]
+
+_CLOSE_WAIT = 5.0  # seconds; a tool that swallows a cancellation delays the end
+
+# Tasks hold no reference to their stream, so something else must hold them.
+_running: set[asyncio.Task[None]] = set()
+
+Drive = Callable[[Sink], Awaitable[AgentResponse]]
+
+
+class _Outcome:
+    """How the run's task ended, for the consumer to raise."""
+
+    __slots__ = ("error",)
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+
+async def _drive(drive: Drive, channel: Channel, outcome: _Outcome) -> None:
+    try:
+        channel.emit(await drive(channel))
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit) and not channel.waiting:
+            raise  # nobody waits: through the loop, or it would be lost
+        outcome.error = error
+    finally:
+        channel.close()
+
+
+class AgentStream:
+    """The events of a run: deltas and tool events, then one `AgentResponse`.
+
+    The run starts when the first event is asked for. No model call and no tool starts
+    before the consumer, having read everything, asks for the next event; so nothing
+    starts after a `break`. The request in flight then ends when the `async with` block
+    is left, at `aclose()`, or when the stream object goes. Cancelling a pending
+    `__anext__` (also by `asyncio.wait_for`) ends the run.
+
+    Example:
+        ```python
+        async with agent.stream("Tell me about it.") as stream:
+            async for event in stream:
+                match event:
+                    case TextDelta(text=text):
+                        print(text, end="")
+                    case AgentResponse(status="failed", error=error):
+                        print(error)
+        ```
+    """
+
+    def __init__(self, drive: Drive, state: RunState) -> None:
+        self._drive = drive
+        self._state = state
+        self._channel = Channel()
+        self._outcome = _Outcome()
+        self._context = contextvars.copy_context()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def messages(self) -> list[Message]:
+        """The new messages completed so far, each tool call answered.
+
+        A call that has no result yet is shown with an "interrupted" one, so the list
+        can be appended to a history at any moment, also after an early stop.
+        """
+        return self._state.messages()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AgentStreamEvent:
+        channel = self._channel
+        event = channel.take()
+        if event is not None and not self._closed:
+            return event
+        if self._closed:
+            raise StopAsyncIteration
+        if channel.waiting:
+            raise RuntimeError(
+                "another task waits for this stream's next event; a stream has one"
+                " consumer"
+            )
+        if self._task is None:
+            self._start()
+        try:
+            await channel.wait()
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        event = channel.take()
+        if event is not None:
+            return event
+        error, self._outcome.error = self._outcome.error, None
+        if error is not None:
+            raise error
+        raise StopAsyncIteration
+
+    def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(
+            _drive(self._drive, self._channel, self._outcome), context=self._context
+        )
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        self._loop, self._task = loop, task
+
+    async def aclose(self) -> None:
+        """End the run and its request; return when it has ended.
+
+        May be called more than once, and from another task. A tool that swallows its
+        cancellation delays the return, by 5 seconds at most. Inside the run itself, in
+        a tool or hook, it only asks for the end.
+        """
+        self._closed = True
+        task = self._task
+        if task is None or task.done():
+            return
+        task.cancel()
+        if task is not asyncio.current_task():
+            await asyncio.wait([task], timeout=_CLOSE_WAIT)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        task, loop = self._task, self._loop
+        if task is None or loop is None or task.done():
+            return
+        with suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(task.cancel)
+
+    def __repr__(self) -> str:
+        if self._task is None:
+            stage = "not started"
+        else:
+            stage = "ended" if self._task.done() else "running"
+        return f"<AgentStream {stage}>"
+
+
+class SyncAgentStream:
+    """An `AgentStream` for synchronous code: a context manager and an iterator.
+
+    Example:
+        ```python
+        with agent.stream_sync("Tell me about it.") as stream:
+            for event in stream:
+                if isinstance(event, TextDelta):
+                    print(event.text, end="")
+        ```
+    """
+
+    def __init__(self, stream: AgentStream) -> None:
+        self._stream = stream
+
+    @property
+    def messages(self) -> list[Message]:
+        """As `AgentStream.messages`."""
+        return self._stream.messages
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> AgentStreamEvent:
+        event = run_sync(self._next, instead="async with agent.stream(…)")
+        if event is None:
+            raise StopIteration
+        return event
+
+    async def _next(self) -> AgentStreamEvent | None:
+        return await anext(self._stream, None)
+
+    def close(self) -> None:
+        """End the run; as `AgentStream.aclose`."""
+        run_sync(self._stream.aclose, instead="await stream.aclose()")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,242 @@
+"""The agent: a model, tools, a system prompt and hooks, run in a loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from ._chain import HookChain
+from ._handle import RunHandle
+from ._loop import LoopSetup, run_loop
+from ._state import RunState
+from ._stream import AgentStream, SyncAgentStream
+from ._sync import run_sync
+from .errors import ToolDefinitionError
+from .limits import RunLimits
+from .messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from .model import Model
+from .provider import Provider
+from .results import AgentResponse
+from .tools import Tool
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["Agent"]
+
+logger = logging.getLogger("lighter.agent")
+
+_DEFAULT_PROMPT = "You are a helpful assistant."
+_DEFAULT_LIMITS = RunLimits()
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+
+Input = str | Message | Sequence[Message]
+
+
+class Agent:
+    """Runs the loop between a model and tools until the model asks for no more.
+
+    An agent keeps nothing of a run: pass the history in, append what comes back. One
+    agent serves many runs at once, from several event loops and threads.
+
+    Args:
+        model: A `Model`, a `Provider`, or a name such as `"openai:model-id"`.
+        tools: `Tool` objects, and names of installed tools plugins.
+        system_prompt: Put before the messages of every model call; not part of the
+            response. `None` sends none.
+        hooks: Hook objects, plugin objects, and names of installed hooks plugins.
+        limits: What one run may use up; `None` lifts all limits.
+
+    Raises:
+        ToolDefinitionError: When two tools have one name.
+        HookError: When a hook would silently not run.
+        PluginError: When a named plugin cannot be found or loaded.
+
+    Example:
+        ```python
+        agent = Agent("openai:model-id", tools=[add])
+        response = agent.run_sync("What is 19 + 23?")
+        print(response.raise_if_failed().text)
+        ```
+    """
+
+    def __init__(
+        self,
+        model: Model | Provider | str,
+        *,
+        tools: Iterable[Tool | str] = (),
+        system_prompt: str | SystemMessage | None = _DEFAULT_PROMPT,
+        hooks: Iterable[object] = (),
+        limits: RunLimits | None = _DEFAULT_LIMITS,
+    ) -> None:
+        if isinstance(model, str):
+            model = Model.from_name(model)
+        elif not isinstance(model, Model):
+            model = Model(model)
+        if isinstance(system_prompt, str):
+            system_prompt = SystemMessage(system_prompt)
+        self._model = model
+        self._tools = _by_name(tools)
+        self._setup = LoopSetup(
+            provider=model.provider,
+            tools=self._tools,
+            specs=tuple(tool.get_spec() for tool in self._tools.values()),
+            system=system_prompt,
+            chain=HookChain(_hook_objects(hooks)),
+            limits=RunLimits(model_calls=None) if limits is None else limits,
+        )
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self._model
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model may call."""
+        return tuple(self._tools.values())
+
+    def run(
+        self, messages: Input, /, *, deps: object = None
+    ) -> Coroutine[Any, Any, AgentResponse]:
+        """Run to the end and return the response.
+
+        A failing model call or hook gives a response with status `"failed"`; only
+        cancellation, KeyboardInterrupt and SystemExit are raised. The input is copied
+        when `run` is called and never changed.
+
+        Args:
+            messages: A user's text, one message, or the whole history.
+            deps: Anything that tools and hooks shall find in their `RunContext`.
+        """
+        return run_loop(self._setup, RunState(_history(messages), deps), None)
+
+    def run_sync(self, messages: Input, /, *, deps: object = None) -> AgentResponse:
+        """Run from synchronous code; as `run`.
+
+        The run takes place on a private event loop, with the caller's context
+        variables; this thread waits. It works inside a running loop too, a notebook's
+        for one, which it blocks. Ctrl-C cancels the run.
+
+        Raises:
+            RuntimeError: When called inside a run that `run_sync` started, on its loop.
+        """
+        state = RunState(_history(messages), deps)
+        return run_sync(
+            lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
+        )
+
+    def stream(self, messages: Input, /, *, deps: object = None) -> AgentStream:
+        """Return the stream of a run, which starts when its first event is asked for.
+
+        Args:
+            messages: As in `run`.
+            deps: As in `run`.
+        """
+        setup, state = self._setup, RunState(_history(messages), deps)
+        return AgentStream(lambda sink: run_loop(setup, state, sink), state)
+
+    def stream_sync(
+        self, messages: Input, /, *, deps: object = None
+    ) -> SyncAgentStream:
+        """Return the stream for synchronous code: `with … as stream: for event in …`."""
+        return SyncAgentStream(self.stream(messages, deps=deps))
+
+    def start(self, messages: Input, /, *, deps: object = None) -> RunHandle:
+        """Start a run in a task of its own and return its handle.
+
+        Raises:
+            RuntimeError: Without a running event loop.
+        """
+        setup, state = self._setup, RunState(_history(messages), deps)
+        return RunHandle(lambda: run_loop(setup, state, None), state)
+
+    async def aclose(self) -> None:
+        """Close the provider's connections; the agent can be used again after it."""
+        await self._model.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"Agent(model={self._model!r}, tools={list(self._tools)!r})"
+
+
+def _history(messages: object) -> list[Message]:
+    """Return the input as a list of its own."""
+    if isinstance(messages, str):
+        return [UserMessage(messages)]
+    if isinstance(messages, _MESSAGES):
+        return [messages]
+    if not isinstance(messages, Sequence):
+        raise TypeError(
+            "an agent runs on a str, a message or a sequence of messages, got"
+            f" {type(messages).__name__}"
+        )
+    history: list[Message] = []
+    for number, each in enumerate(messages):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if not isinstance(each, _MESSAGES):
+            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(
+                f"messages[{number}] must be a SystemMessage, UserMessage,"
+                f" AssistantMessage or ToolMessage, got {kind}"
+            )
+        history.append(each)
+    return history
+
+
+def _by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    sources: dict[str, str] = {}
+    for each in tools:
+        for tool, source in _tools_of(each):
+            if tool.name in found:
+                raise ToolDefinitionError(
+                    f"two tools have the name {tool.name!r}: one from"
+                    f" {sources[tool.name]}, one from {source}; rename one",
+                    tool=tool.name,
+                )
+            near = next((n for n in found if n.lower() == tool.name.lower()), None)
+            if near is not None:
+                logger.warning(
+                    "the tools %s and %s differ by case only: models mix them up",
+                    near,
+                    tool.name,
+                )
+            found[tool.name], sources[tool.name] = tool, source
+    return found
+
+
+def _tools_of(given: object) -> list[tuple[Tool, str]]:
+    if isinstance(given, Tool):
+        return [(given, "the application")]
+    if isinstance(given, str):
+        from .plugins.registry import default_registry
+
+        plugin = f"the plugin {given!r}"
+        return [(tool, plugin) for tool in default_registry().load_tools(given)]
+    raise ToolDefinitionError(
+        f"tools must hold Tool objects and names of tools plugins, got {given!r}; make a"
+        " tool of a function with @tool"
+    )
+
+
+def _hook_objects(hooks: Iterable[object]) -> list[object]:
+    objects: list[object] = []
+    for each in hooks:
+        if isinstance(each, str):
+            from .plugins.registry import default_registry
+
+            objects.append(default_registry().load_hooks(each))
+        else:
+            objects.append(each)
+    return objects
