@@ -1,0 +1,158 @@
+"""A complete reply to an assistant message. Pure: bytes in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lighter_core import AssistantMessage, Usage
+from lighter_core.adapters import clean_text, seal_native
+
+from ._dialect import Target, as_list, as_object
+from ._errors import bad_response, error_in_reply, failed_reply, short
+from ._items import (
+    Item,
+    ReasoningKind,
+    ShapeError,
+    has_refusal,
+    message_texts,
+    native_items,
+    need_item,
+    reasoning_kind,
+    reasoning_texts,
+    tool_call,
+)
+from ._raw import elements, fast_load, members
+
+__all__ = [
+    "BLANK_LINE",
+    "build_message",
+    "decode_body",
+    "items_in",
+    "require_completed",
+]
+
+BLANK_LINE = "\n\n"
+"""What stands between two parts of the reasoning."""
+
+
+def decode_body(body: bytes, target: Target) -> AssistantMessage:
+    """Return the message of a reply that came whole.
+
+    Raises:
+        ModelError: For a reply that failed, is incomplete or is no reply at all.
+    """
+    try:
+        response = as_object(fast_load()(body))
+    except ValueError as err:
+        start = short(body[:60].decode("utf-8", "replace"))
+        what = f"it is not JSON but begins with {start!r}" if start else "it is empty"
+        raise bad_response(target, what) from err
+    if response is None:
+        raise bad_response(target, "it is JSON, but no object")
+    require_completed(response, target, "completed")
+    try:
+        items = items_in(body.decode("utf-8"))
+        kinds: list[ReasoningKind] = [
+            reasoning_kind(item) for item in items if item.type == "reasoning"
+        ]
+        return build_message(items, kinds, response, target)
+    except (ShapeError, ValueError) as err:
+        raise bad_response(target, str(err)) from err
+
+
+def require_completed(
+    response: dict[str, object], target: Target, otherwise: str
+) -> None:
+    """Raise the `ModelError` for a response object that did not end well.
+
+    Args:
+        response: The response object.
+        target: Whom the request was for.
+        otherwise: The status of an object that tells none.
+    """
+    status = response.get("status")
+    error = as_object(response.get("error"))
+    if status is None and error is not None:
+        raise error_in_reply(target, error, response_status=None)
+    word = status if isinstance(status, str) else otherwise
+    if word != "completed":
+        raise failed_reply(target, response, word)
+
+
+def items_in(text: str) -> list[Item]:
+    """Return the output items in a response object's JSON text.
+
+    Raises:
+        ShapeError: When there is no array of them, or one of them is no object.
+    """
+    output = None
+    for member in members(text):
+        if member.key == "output":
+            output = member
+    if output is None or as_list(output.value) is None:
+        raise ShapeError("it has no array of output items")
+    return [need_item(value, item_text) for value, item_text in elements(output.text)]
+
+
+def build_message(
+    items: Sequence[Item],
+    kinds: Sequence[ReasoningKind],
+    response: dict[str, object],
+    target: Target,
+) -> AssistantMessage:
+    """Put the message together from complete items.
+
+    Args:
+        items: The output items, in order.
+        kinds: For each reasoning item, which of its two texts is the public one.
+        response: The response object, for the usage.
+        target: Whom the request was for.
+    """
+    calls = [tool_call(item) for item in items if item.type == "function_call"]
+    messages = [item for item in items if item.type == "message"]
+    message = AssistantMessage(
+        "".join(clean_text(t) for item in messages for _, t in message_texts(item)),
+        reasoning=BLANK_LINE.join(_reasoning(items, kinds)) or None,
+        tool_calls=calls,
+        usage=_usage(response.get("usage")),
+        stop_reason="refusal" if any(map(has_refusal, messages)) else "completed",
+    )
+    native = native_items(items, target.dialect)
+    if native is None:
+        return message
+    return seal_native(
+        message,
+        provider=target.dialect.name,
+        endpoint=target.endpoint,
+        api=target.dialect.api,
+        model=target.model,
+        items=native,
+    )
+
+
+def _reasoning(items: Sequence[Item], kinds: Sequence[ReasoningKind]) -> Iterator[str]:
+    thoughts = [item for item in items if item.type == "reasoning"]
+    for item, kind in zip(thoughts, kinds, strict=True):
+        for _, text in reasoning_texts(item, kind):
+            if text:
+                yield clean_text(text)
+
+
+def _usage(value: object) -> Usage | None:
+    usage = as_object(value)
+    if usage is None:
+        return None
+
+    def number(fields: object, key: str) -> int:
+        found = (as_object(fields) or {}).get(key)
+        return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+    read = usage.get("input_tokens_details")
+    written = usage.get("output_tokens_details")
+    return Usage(
+        input_tokens=number(usage, "input_tokens"),
+        output_tokens=number(usage, "output_tokens"),
+        cache_read_tokens=number(read, "cached_tokens"),
+        cache_write_tokens=number(read, "cache_write_tokens"),
+        reasoning_tokens=number(written, "reasoning_tokens"),
+    )

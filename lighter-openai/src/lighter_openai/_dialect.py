@@ -1,0 +1,72 @@
+"""What differs between services that speak the Responses interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+__all__ = ["OPENAI", "Dialect", "Target", "as_list", "as_object"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The constants of one service.
+
+    Attributes:
+        name: The provider's name, part of a message's provenance.
+        label: The service's name in error messages.
+        api: The vendor's interface, part of a message's provenance.
+        key_variable: The environment variable that holds the key.
+        model_variable: The environment variable that holds the model id.
+        base_url_variable: The environment variable that holds the base URL, if any.
+        base_url: The base URL when nothing else is given.
+        extra_fields: Top-level fields that every request carries.
+        plain_reasoning: Whether reasoning is sent back in the clear. Where it is not,
+            only reasoning items with encrypted content can be sent back.
+    """
+
+    name: str
+    label: str
+    api: str = "responses"
+    key_variable: str
+    model_variable: str
+    base_url_variable: str | None
+    base_url: str
+    extra_fields: tuple[tuple[str, object], ...] = ()
+    plain_reasoning: bool = False
+
+
+OPENAI = Dialect(
+    name="openai",
+    label="OpenAI",
+    key_variable="OPENAI_API_KEY",
+    model_variable="OPENAI_MODEL",
+    base_url_variable="OPENAI_BASE_URL",
+    base_url="https://api.openai.com/v1",
+    extra_fields=(("store", False), ("include", ["reasoning.encrypted_content"])),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a request is for; encoding, decoding and errors all need it.
+
+    Attributes:
+        dialect: The service's constants.
+        endpoint: Scheme, host and path of the base URL.
+        model: The model id that is asked for.
+    """
+
+    dialect: Dialect
+    endpoint: str
+    model: str
+
+
+def as_object(value: object) -> dict[str, object] | None:
+    """Return a decoded JSON object, or `None` for any other value."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """Return a decoded JSON array, or `None` for any other value."""
+    return cast("list[object]", value) if isinstance(value, list) else None

@@ -1,0 +1,284 @@
+"""The provider: options, requests, replies."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypedDict
+from urllib.parse import urlsplit
+
+from lighter_core import MessageEvent, ModelError
+from lighter_core.adapters import (
+    EventStreamSplitter,
+    dump_json,
+    endpoint_of,
+    load_json,
+    need_integer,
+    need_key,
+    need_model_id,
+    require_valid_history,
+)
+
+from ._client import Clients
+from ._dialect import OPENAI, Dialect, Target, as_object
+from ._encode import encode_request, plain
+from ._exchange import Exchange
+from ._stream import StreamDecoder
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    import httpx2
+    from openai import AsyncOpenAI
+
+    from lighter_core import AssistantMessage, ModelRequest, ProviderStreamEvent
+
+__all__ = ["OpenAIProvider", "OpenAIProviderOptions"]
+
+_RESERVED = frozenset({"input", "model", "stream"})
+
+
+class OpenAIProviderOptions(TypedDict, total=False):
+    """The keyword options of `OpenAIProvider`."""
+
+    reasoning: Mapping[str, object] | None
+    max_output_tokens: int | None
+    base_url: str | None
+    timeout: float | httpx2.Timeout | None
+    max_retries: int | None
+    client: AsyncOpenAI | None
+    extra_body: Mapping[str, object] | None
+
+
+class OpenAIProvider:
+    """Talks to the OpenAI Responses API.
+
+    Making one imports no SDK and touches neither network nor files. One provider may
+    serve many runs at once, from several event loops.
+
+    Args:
+        api_key: The key; without it `OPENAI_API_KEY` is read.
+        model_id: The model; without it `OPENAI_MODEL` is read.
+        reasoning: The request's `reasoning` field, e.g. `{"summary": "auto"}`.
+        max_output_tokens: The most tokens of a reply; `None` leaves it to the service.
+        base_url: Another endpoint; without it `OPENAI_BASE_URL` is read.
+        timeout: Seconds until the reply begins, retries included, and between two of
+            its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
+        max_retries: How often the SDK repeats a failed request before a reply begins.
+        client: An SDK client to use as it is; it is never closed here.
+        extra_body: Further fields of the request; they win over Lighter's own, `tools`
+            and `include` are joined.
+
+    Raises:
+        ModelError: `auth_error` without a key, `invalid_request` for other values that
+            cannot work.
+
+    Example:
+        ```python
+        provider = OpenAIProvider(model_id="gpt-5.5", reasoning={"summary": "auto"})
+        reply = await provider.invoke(ModelRequest([UserMessage("Hello!")]))
+        ```
+    """
+
+    _dialect: ClassVar[Dialect] = OPENAI
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        model_id: str | None = None,
+        *,
+        reasoning: Mapping[str, object] | None = None,
+        max_output_tokens: int | None = None,
+        base_url: str | None = None,
+        timeout: float | httpx2.Timeout | None = None,
+        max_retries: int | None = None,
+        client: AsyncOpenAI | None = None,
+        extra_body: Mapping[str, object] | None = None,
+    ) -> None:
+        name = self._dialect.name
+        key = self._key(api_key, client)
+        model = need_model_id(
+            model_id, variable=self._dialect.model_variable, provider=name
+        )
+        need_integer("max_output_tokens", max_output_tokens, provider=name)
+        need_integer("max_retries", max_retries, provider=name, low=0)
+        self._need_timeout(timeout)
+        url = str(client.base_url) if client is not None else self._base_url(base_url)
+        fields: dict[str, object] = {}
+        if reasoning is not None:
+            fields["reasoning"] = self._snapshot("reasoning", reasoning)
+        if max_output_tokens is not None:
+            fields["max_output_tokens"] = max_output_tokens
+        if extra_body is not None:
+            fields.update(self._snapshot("extra_body", extra_body))
+        taken = sorted(_RESERVED & fields.keys())
+        if taken:
+            self._refuse(f"extra_body must not hold {taken[0]!r}: Lighter sets it")
+        self._options = fields
+        self._secrets = (key,)
+        self._target = Target(self._dialect, endpoint_of(url), model)
+        self._clients = Clients(
+            api_key=key or "",
+            base_url=url,
+            timeout=timeout,
+            max_retries=max_retries,
+            given=client,
+        )
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self._dialect.name
+
+    @property
+    def model_id(self) -> str:
+        """The model that requests ask for."""
+        return self._target.model
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The fields of a request, and the parts of a message, that are understood."""
+        return frozenset({"output", "tool_choice", "image", "file"})
+
+    @classmethod
+    def option_names(cls) -> frozenset[str]:
+        """Return the names of the constructor's parameters."""
+        return frozenset(inspect.signature(cls).parameters)
+
+    async def invoke(self, request: ModelRequest) -> AssistantMessage:
+        """Return the complete reply; it equals the message that `stream` ends with.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        exchange = await self._send(request, stream=False)
+        try:
+            return await exchange.message()
+        finally:
+            await exchange.aclose()
+
+    async def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield deltas as they arrive, then one `MessageEvent` with the whole reply.
+
+        The connection is released before the message is yielded, and when the generator
+        is closed.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        exchange = await self._send(request, stream=True)
+        decoder = StreamDecoder(self._target)
+        splitter = EventStreamSplitter()
+        try:
+            await exchange.need_event_stream()
+            while decoder.message is None:
+                chunk = await exchange.read()
+                events = splitter.finish() if chunk is None else splitter.feed(chunk)
+                for data in events:
+                    for event in exchange.decode(decoder, data):
+                        yield event
+                    if decoder.message is not None:
+                        break
+                if chunk is None and decoder.message is None:
+                    raise exchange.ended_early(decoder)
+            await exchange.drain()
+        finally:
+            exchange.ignored = decoder.ignored
+            await exchange.aclose()
+        yield MessageEvent(decoder.message)
+
+    async def aclose(self) -> None:
+        """Close the connections; may be called more than once, and used again after."""
+        await self._clients.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _send(self, request: ModelRequest, *, stream: bool) -> Exchange:
+        require_valid_history(request.messages, provider=self.name)
+        body = encode_request(request, self._target, self._options, stream=stream)
+        return await Exchange.open(
+            self._clients,
+            body,
+            stream=stream,
+            target=self._target,
+            secrets=self._secrets,
+        )
+
+    @classmethod
+    def _refuse(cls, text: str) -> NoReturn:
+        raise ModelError(text, "invalid_request", provider=cls._dialect.name)
+
+    @classmethod
+    def _key(cls, api_key: str | None, client: AsyncOpenAI | None) -> str | None:
+        if client is not None:
+            known: object = client.api_key
+            return known if isinstance(known, str) else None
+        return need_key(
+            api_key, variable=cls._dialect.key_variable, provider=cls._dialect.name
+        )
+
+    @classmethod
+    def _base_url(cls, base_url: object) -> str:
+        if base_url is None and cls._dialect.base_url_variable is not None:
+            base_url = os.environ.get(cls._dialect.base_url_variable, "").strip()
+        base_url = base_url or cls._dialect.base_url
+        try:
+            parts = urlsplit(str(base_url))
+            good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+            good = good and (parts.port is None or parts.port > 0)
+        except ValueError:
+            good = False
+        if not good or not isinstance(base_url, str):
+            cls._refuse(
+                "base_url must be a text like 'https://host/v1' (in"
+                f" {cls._dialect.base_url_variable or 'base_url'} or base_url=…)"
+            )
+        return base_url
+
+    @classmethod
+    def _need_timeout(cls, timeout: object) -> None:
+        kind = type(timeout).__name__
+        if timeout is None or kind == "Timeout":
+            return
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            cls._refuse(f"timeout must be a number of seconds, got {kind}")
+        if not 0 < timeout < math.inf:
+            cls._refuse(f"timeout must be positive and finite, got {timeout}")
+
+    @classmethod
+    def _snapshot(cls, name: str, value: object) -> dict[str, object]:
+        """Return a copy of a JSON object that later changes do not reach."""
+        try:
+            copy = as_object(load_json(dump_json(value, default=plain)))
+        except (TypeError, ValueError, RecursionError) as err:
+            cls._refuse(f"{name} must hold JSON values only: {err}")
+        if copy is None:
+            cls._refuse(f"{name} must be a mapping, got {type(value).__name__}")
+        return copy
+
+    def __repr__(self) -> str:
+        target = self._target
+        return (
+            f"{type(self).__name__}(model_id={target.model!r},"
+            f" base_url={target.endpoint!r})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: it holds a key and"
+            " connections; share it, or make another one from the same options"
+        )

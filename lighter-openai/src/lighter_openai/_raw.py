@@ -1,0 +1,117 @@
+"""JSON text cut out of JSON text.
+
+Items are sent back with the bytes that the service chose. Parsing and writing again
+would change numbers such as `1e400` and merge duplicate keys, so the text of a value is
+cut out, never rebuilt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lighter_core.adapters import load_json
+
+__all__ = ["Member", "elements", "fast_load", "members"]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+
+
+class Member(NamedTuple):
+    """One member of a JSON object."""
+
+    key: str
+    value: object
+    text: str  # of the value
+    whole: str  # key, colon and value
+
+
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _value_end(text: str, position: int) -> tuple[object, int]:
+    try:
+        return _DECODER.raw_decode(text, position)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def _next(text: str, position: int, closing: str) -> tuple[int, bool]:
+    """Step over a comma, or over the closing bracket; tell whether it was the end."""
+    position = _after_space(text, position)
+    sign = text[position : position + 1]
+    if sign not in {",", closing}:
+        raise ValueError(f"expected ',' or {closing!r} at character {position}")
+    return position + 1, sign == closing
+
+
+def members(text: str) -> list[Member]:
+    """Return the members of the object that the text holds, duplicates included.
+
+    Raises:
+        ValueError: When the text is no JSON object.
+    """
+    position = _open(text, "{")
+    found: list[Member] = []
+    if text[position : position + 1] == "}":
+        return found
+    ended = False
+    while not ended:
+        start = _after_space(text, position)
+        key, position = _value_end(text, start)
+        position = _after_space(text, position)
+        if not isinstance(key, str) or text[position : position + 1] != ":":
+            raise ValueError(f"expected a key and ':' at character {position}")
+        begin = _after_space(text, position + 1)
+        value, end = _value_end(text, begin)
+        found.append(Member(key, value, text[begin:end], text[start:end]))
+        position, ended = _next(text, end, "}")
+    return found
+
+
+def elements(text: str) -> list[tuple[object, str]]:
+    """Return each element of the array that the text holds, with its own text.
+
+    Raises:
+        ValueError: When the text is no JSON array.
+    """
+    position = _open(text, "[")
+    found: list[tuple[object, str]] = []
+    if text[position : position + 1] == "]":
+        return found
+    ended = False
+    while not ended:
+        start = _after_space(text, position)
+        value, end = _value_end(text, start)
+        found.append((value, text[start:end]))
+        position, ended = _next(text, end, "]")
+    return found
+
+
+def _open(text: str, bracket: str) -> int:
+    position = _after_space(text, 0)
+    if text[position : position + 1] != bracket:
+        raise ValueError(f"expected {bracket!r} at character {position}")
+    return _after_space(text, position + 1)
+
+
+def fast_load() -> Callable[[bytes], object]:
+    """Return the parser for events; benchmarks/json_decoding.py measures it.
+
+    The fast parser refuses a lone half of a surrogate pair, which is legal JSON; what
+    it refuses, the strict parser of the core judges again.
+    """
+    from jiter import from_json
+
+    def load(data: bytes) -> object:
+        try:
+            return from_json(data, allow_inf_nan=False)
+        except ValueError:
+            return load_json(data.decode("utf-8"))
+
+    return load

@@ -1,0 +1,57 @@
+"""Fixtures of the tests of lighter-openai."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from lighter_openai import OpenAIProvider
+from support.loopback import Loopback
+
+VARIABLES = (
+    "OPENAI_API_KEY",
+    "OPENAI_MODEL",
+    "OPENAI_BASE_URL",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "OPENAI_ADMIN_KEY",
+    "OPENAI_CUSTOM_HEADERS",
+    "OPENAI_LOG",
+)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the caller's environment reaches a test."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Loopback]:
+    """A scripted server."""
+    async with Loopback() as server:
+        yield server
+
+
+@pytest.fixture
+async def make(server: Loopback) -> AsyncIterator[Callable[..., OpenAIProvider]]:
+    """Makes providers that talk to the server; they are closed after the test."""
+    made: list[OpenAIProvider] = []
+
+    def make(**options: object) -> OpenAIProvider:
+        options = {
+            "api_key": "sk-test",
+            "model_id": "gpt-test",
+            "base_url": f"{server.url}/v1",
+            "max_retries": 0,
+            **options,
+        }
+        provider = OpenAIProvider(**options)  # type: ignore[arg-type]
+        made.append(provider)
+        return provider
+
+    yield make
+    for provider in made:
+        await provider.aclose()

@@ -1,0 +1,1 @@
+"""Tools that the tests of several distributions share."""
