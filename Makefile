@@ -1,0 +1,80 @@
+# Each target is one command on a fresh machine with git, make and Python 3.11 or newer.
+# The first run makes a virtual environment; later runs reuse it.
+#
+#   make demo                     an agent on a small model inside the process: no key
+#   make demo PROVIDER=openai     the same agent there, with OPENAI_API_KEY, OPENAI_MODEL
+#   make test                     the test suite, on the interpreter at hand
+#   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
+#   make check                    formatting, linting, types
+#   make model                    fetch the small model that `demo` and some tests use
+#   make build                    wheels and sdists of all distributions, checked
+
+VENV ?= .venv
+PYTHON ?=
+PROVIDER ?= local
+TESTS ?= tests
+export PYTHON
+
+inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
+run := $(VENV)/bin/python
+
+.PHONY: demo test test-all smoke check format coverage model build clean
+
+demo: $(VENV)/.made
+ifeq ($(PROVIDER),local)
+	@$(run) -m lighter_local fetch
+endif
+	@$(run) docs/examples/demo.py $(PROVIDER)
+
+test: $(VENV)/.made-test
+	$(run) -m pytest $(TESTS)
+
+test-all:
+	@scripts/interpreters.sh | while read -r version path; do \
+		echo "== Python $$version"; \
+		$(MAKE) --no-print-directory test VENV=.venv-$$version PYTHON="$$path" </dev/null || exit 1; \
+	done
+
+# A quick run on the interpreters that `make test` does not use.
+smoke:
+	@here=$$($(run) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); \
+	scripts/interpreters.sh | while read -r version path; do \
+		[ "$$version" = "$$here" ] && continue; \
+		echo "== Python $$version"; \
+		$(MAKE) --no-print-directory test VENV=.venv-$$version PYTHON="$$path" \
+			TESTS="-q tests/core tests/plugins" </dev/null || exit 1; \
+	done
+
+check: $(VENV)/.made-check
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy lighter-*/src tests/typing
+	$(VENV)/bin/pyright --pythonpath $(run)
+
+format: $(VENV)/.made-check
+	$(VENV)/bin/ruff check --fix-only --quiet .
+	$(VENV)/bin/ruff format .
+
+coverage: $(VENV)/.made-test
+	$(run) -m coverage run -m pytest $(TESTS)
+	$(run) -m coverage report
+
+model: $(VENV)/.made
+	@$(run) -m lighter_local fetch
+
+build: $(VENV)/.made-package
+	rm -rf dist
+	for each in lighter-*/; do $(run) -m build --quiet --outdir dist $$each || exit 1; done
+	$(run) -m twine check --strict dist/*
+	$(VENV)/bin/check-wheel-contents dist/*.whl
+
+clean:
+	rm -rf .venv .venv-3.* dist
+
+$(VENV)/.made: $(inputs)
+	@scripts/venv.sh $(VENV)
+	@touch $@
+
+$(VENV)/.made-%: $(inputs)
+	@scripts/venv.sh $(VENV) $*
+	@touch $@
