@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .hookspecs import hookimpl as hookimpl
 
-__all__ = ["PROJECT", "hookimpl"]
-
-PROJECT = "lighter"
-"""The project name of Lighter's pluggy markers."""
+__all__ = ["hookimpl"]
 
 
 def __getattr__(name: str) -> object:

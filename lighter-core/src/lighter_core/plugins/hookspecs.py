@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from . import PROJECT
-
 if TYPE_CHECKING:
     from ..context import RunContext
     from ..messages import AssistantMessage, Message
@@ -22,7 +20,10 @@ if TYPE_CHECKING:
     from ..requests import AgentRequest, ModelRequest
     from ..tools import Tool
 
-__all__ = ["hookimpl", "hookspec"]
+__all__ = ["PROJECT", "hookimpl", "hookspec"]
+
+PROJECT = "lighter"
+"""The project name of Lighter's pluggy markers."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

@@ -16,7 +16,8 @@ import pluggy
 
 from ..errors import HookError
 from ..hooks import EVENTS
-from . import PROJECT, hookspecs
+from . import hookspecs
+from .hookspecs import PROJECT
 
 __all__ = [
     "Implementation",
