@@ -120,6 +120,7 @@ async def _call_model(
     else:
         message = await _stream_reply(setup.provider, request, sink)
     message = _checked_reply(setup.provider, message)
+    state.count_call(message)
     logger.debug(
         "run %s: model call %d took %.3f s and asked for %d tool calls",
         state.context.run_id,

@@ -32,14 +32,23 @@ class RunState:
         self.notes: list[str] = []
         self.receipts: dict[str, Receipt] = {}
         self.aborted = False
+        self.progress.input = messages
         self._new = self.progress.new
         self._open: list[ToolCall] = []  # calls of the last reply without a result
         self._final: list[Message] | None = None
+        self._stop_reason: str | None = None
 
     def add_reply(self, message: AssistantMessage) -> None:
         """Take a complete reply; its calls wait for results now."""
         self._new.append(message)
         self._open = list(message.tool_calls)
+
+    def count_call(self, message: AssistantMessage) -> None:
+        """Take what a model call used and why it stopped, from the model's own reply.
+
+        A hook may put another message in its place, but the tokens were spent.
+        """
+        self._stop_reason = message.stop_reason
         if message.usage is not None:
             known = self.progress.usage
             self.progress.usage = (
@@ -69,16 +78,11 @@ class RunState:
         self, status: RunStatus, error: BaseException | None = None
     ) -> AgentResponse:
         """Return the run's result as it stands."""
-        stop_reason = None
-        for message in reversed(self._new):
-            if isinstance(message, AssistantMessage):
-                stop_reason = message.stop_reason
-                break
         return AgentResponse(
             status=status,
             messages=self.messages(),
             error=error,
             usage=self.progress.usage,
-            stop_reason=stop_reason,
+            stop_reason=self._stop_reason,
             notes=list(self.notes),
         )
