@@ -1,0 +1,34 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the developer's own keys, endpoints and plugin switches from every test."""
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_MODEL",
+        "OPENAI_BASE_URL",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+        "OPENAI_CUSTOM_HEADERS",
+        "OPENAI_ADMIN_KEY",
+        "OPENAI_LOG",
+        "LIGHTER_LOCAL_MODEL",
+        "LIGHTER_PLUGINS_ALLOW",
+        "LIGHTER_PLUGINS_BLOCK",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item):
+    """Collect before the next test, so that a leak warns in the test that made it."""
+    result = yield
+    gc.collect(0)
+    return result
