@@ -41,6 +41,8 @@ async def ask(provider: str, question: str) -> None:
                 case AgentResponse() as response:
                     response.raise_if_failed()
                     print()
+                case _:
+                    pass
 
 
 # [the end]

@@ -39,12 +39,8 @@ def _project(folder: Path) -> dict:
 
 def test_no_file_names_a_package_registry() -> None:
     """Hosts of registries belong into the user's configuration."""
-    hosts = re.compile(
-        "|".join(
-            ("py" + r"pi\.org", "python" + r"hosted", "npm" + r"js\.(org|com)")
-            + ("deb" + r"\.debian",)
-        )
-    )
+    parts = ["py", r"pi\.org|python", r"hosted|npm", r"js\.(org|com)|deb", r"\.debian"]
+    hosts = re.compile("".join(parts))
     assert [str(path) for path, text in _texts() if hosts.search(text)] == []
 
 
@@ -115,7 +111,10 @@ def test_every_dependency_has_its_reason() -> None:
     for folder in DISTRIBUTIONS:
         project = _project(folder)
         extras = project.get("optional-dependencies", {}).values()
-        for requirement in [*project["dependencies"], *sum(extras, [])]:
+        for requirement in [
+            *project["dependencies"],
+            *(each for extra in extras for each in extra),
+        ]:
             name = re.match(r"[A-Za-z0-9-]+", requirement).group()
             if not name.startswith("lighter-"):
                 assert f"| {name} " in page, f"{name} of {folder.name}"

@@ -67,6 +67,8 @@ class AgentStream:
                         print(text, end="")
                     case AgentResponse(status="failed", error=error):
                         print(error)
+                    case _:
+                        pass
         ```
     """
 
