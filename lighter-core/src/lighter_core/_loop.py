@@ -12,7 +12,7 @@ from ._channel import Sink
 from ._closing import close_stream
 from ._state import RunState
 from ._tool_text import shorten
-from .errors import ProviderContractError
+from .errors import HookError, ProviderContractError
 from .events import (
     MessageEvent,
     ReasoningDelta,
@@ -30,7 +30,7 @@ from .tools import Tool
 
 __all__ = ["LoopSetup", "run_loop"]
 
-logger = logging.getLogger("lighter.run")
+logger: logging.Logger = logging.getLogger("lighter.run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,12 @@ async def _call_model(
     )
     if setup.chain.has("after_model"):
         replaced = await setup.chain.run("after_model", message, state.context)
-        message = _checked_reply(setup.provider, replaced)
+        if problem := _reply_problem(replaced):
+            raise HookError(
+                f"an after_model hook {problem}; nothing was executed",
+                event="after_model",
+            )
+        message = replaced
     return message
 
 
@@ -180,18 +185,22 @@ async def _stream_reply(
     return message
 
 
+def _reply_problem(message: AssistantMessage) -> str | None:
+    ids = [call.call_id for call in message.tool_calls]
+    if "" in ids:
+        return "gave a tool call with an empty id"
+    if len(set(ids)) < len(ids):
+        return "gave two tool calls with one id"
+    return None
+
+
 def _checked_reply(provider: Provider, message: object) -> AssistantMessage:
-    problem = None
-    if not isinstance(message, AssistantMessage):
-        problem = f"gave {type(message).__name__} instead of an AssistantMessage"
-    else:
-        ids = [call.call_id for call in message.tool_calls]
-        if "" in ids:
-            problem = "gave a tool call with an empty id"
-        elif len(set(ids)) < len(ids):
-            problem = "gave two tool calls with one id"
-        else:
+    if isinstance(message, AssistantMessage):
+        problem = _reply_problem(message)
+        if problem is None:
             return message
+    else:
+        problem = f"gave {type(message).__name__} instead of an AssistantMessage"
     raise ProviderContractError(
         f"provider {provider.name!r} {problem}; nothing was executed",
         event_number=1,

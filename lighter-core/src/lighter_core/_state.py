@@ -25,7 +25,7 @@ class RunState:
 
     def __init__(self, messages: list[Message], deps: object) -> None:
         self.input = messages
-        self.progress = RunProgress()
+        self.progress: RunProgress = RunProgress()
         self.context: RunContext[object] = RunContext(
             deps=deps, run_id=uuid.uuid4().hex, progress=self.progress
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ._chain import HookChain
 from ._handle import RunHandle
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent"]
 
-logger = logging.getLogger("lighter.agent")
+logger: logging.Logger = logging.getLogger("lighter.agent")
 
 _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
 _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
+_T = TypeVar("_T")
 Input = str | Message | Sequence[Message]
 
 
@@ -76,14 +77,16 @@ class Agent:
             model = Model(model)
         if isinstance(system_prompt, str):
             system_prompt = SystemMessage(system_prompt)
+        _need("system_prompt", system_prompt, SystemMessage, "a str, a SystemMessage")
+        _need("limits", limits, RunLimits, "a RunLimits")
         self._model = model
-        self._tools = _by_name(tools)
+        self._tools = _by_name(_listed("tools", tools))
         self._setup = LoopSetup(
             provider=model.provider,
             tools=self._tools,
             specs=tuple(tool.get_spec() for tool in self._tools.values()),
             system=system_prompt,
-            chain=HookChain(_hook_objects(hooks)),
+            chain=HookChain(_hook_objects(_listed("hooks", hooks))),
             limits=RunLimits(model_calls=None) if limits is None else limits,
         )
 
@@ -192,6 +195,22 @@ def _history(messages: object) -> list[Message]:
             )
         history.append(each)
     return history
+
+
+def _need(name: str, value: object, kind: type, wanted: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(
+            f"Agent: {name} must be {wanted} or None, got {type(value).__name__}"
+        )
+
+
+def _listed(name: str, given: Iterable[_T]) -> Iterable[_T]:
+    """Refuse what is one thing, or looks like many and would be taken apart."""
+    value: object = given
+    kind = type(value).__name__
+    if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
+        raise TypeError(f"Agent: {name} must be a list, got {kind}; write {name}=[…]")
+    return given
 
 
 def _by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:

@@ -18,8 +18,8 @@ class RunProgress:
     __slots__ = ("input", "model_calls", "new", "tool_calls", "usage")
 
     def __init__(self) -> None:
-        self.model_calls = 0
-        self.tool_calls = 0
+        self.model_calls: int = 0
+        self.tool_calls: int = 0
         self.usage: Usage | None = None
         self.input: list[Message] = []
         self.new: list[Message] = []
@@ -56,9 +56,9 @@ class RunContext(Generic[DepsT_co]):
         call_id: str | None = None,
         progress: RunProgress | None = None,
     ) -> None:
-        self.deps = deps
-        self.run_id = run_id
-        self.call_id = call_id
+        self.deps: DepsT_co = deps
+        self.run_id: str | None = run_id
+        self.call_id: str | None = call_id
         self._progress = progress or RunProgress()
 
     @property

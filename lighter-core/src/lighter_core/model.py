@@ -138,6 +138,12 @@ class Model:
     async def _prepare(
         self, request: ModelRequest, chain: HookChain, run: RunContext[Any]
     ) -> ModelRequest:
+        given: object = request
+        if not isinstance(given, ModelRequest):
+            raise TypeError(
+                f"a Model takes a ModelRequest, got {type(given).__name__}; write"
+                " ModelRequest(messages)"
+            )
         own = ModelRequest(
             request.messages,
             tool_specs=request.tool_specs,

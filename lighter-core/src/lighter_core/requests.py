@@ -60,6 +60,15 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 """`"auto"`, `"none"`, `"required"`, or the name of the one tool to call."""
 
 
+def _own_list(owner: object, messages: object) -> list[Message]:
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        raise TypeError(
+            f"{type(owner).__name__}.messages must be a sequence of messages, got"
+            f" {type(messages).__name__}"
+        )
+    return list(messages)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class ModelRequest:
     """One call of a model. `ProviderRequest` is the same class.
@@ -85,7 +94,7 @@ class ModelRequest:
         tool_choice: ToolChoice | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "messages", list(messages))
+        put(self, "messages", _own_list(self, messages))
         put(self, "tool_specs", tuple(tool_specs))
         put(self, "output", output)
         put(self, "tool_choice", tool_choice)
@@ -105,4 +114,4 @@ class AgentRequest:
     messages: list[Message]
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        object.__setattr__(self, "messages", list(messages))
+        object.__setattr__(self, "messages", _own_list(self, messages))

@@ -112,7 +112,7 @@ class FakeProvider:
         self._faults = dict(faults or {})
         self._name = name
         self.requests: list[ModelRequest] = []
-        self.closed_streams = 0
+        self.closed_streams: int = 0
 
     @property
     def name(self) -> str:

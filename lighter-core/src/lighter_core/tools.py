@@ -41,7 +41,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _ModelT = TypeVar("_ModelT", bound="BaseModel")
 
-logger = logging.getLogger("lighter.tools")
+logger: logging.Logger = logging.getLogger("lighter.tools")
 
 
 class Tool:

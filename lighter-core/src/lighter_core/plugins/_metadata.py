@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 __all__ = ["GROUPS", "InstalledPlugin", "read_installed"]
 
-logger = logging.getLogger("lighter.plugins")
+logger: logging.Logger = logging.getLogger("lighter.plugins")
 
 GROUPS = {
     "lighter.providers": "providers",

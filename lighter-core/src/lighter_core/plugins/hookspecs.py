@@ -9,7 +9,7 @@ and return a replacement, or `None` to keep the value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pluggy
 
@@ -25,8 +25,8 @@ __all__ = ["PROJECT", "hookimpl", "hookspec"]
 PROJECT = "lighter"
 """The project name of Lighter's pluggy markers."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
-hookimpl = pluggy.HookimplMarker(PROJECT)
+hookspec: Final = pluggy.HookspecMarker(PROJECT)
+hookimpl: Final = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec(firstresult=True)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLUGIN_API", "InstalledPlugin", "Registry", "default_registry"]
 
-logger = logging.getLogger("lighter.plugins")
+logger: logging.Logger = logging.getLogger("lighter.plugins")
 
 PLUGIN_API = 1
 """The version of the plugin interface; a plugin without `PLUGIN_API` means 1."""
