@@ -213,7 +213,8 @@ class Loopback:
                 await asyncio.sleep(answer.gap)
             framed = b"%x\r\n%s\r\n" % (len(piece), piece) if answer.chunked else piece
             writer.write(framed)
-            await writer.drain()
+            if answer.gap or number % 64 == 0:
+                await writer.drain()
         if not cut and answer.chunked:
             writer.write(b"0\r\n\r\n")
         await writer.drain()

@@ -15,6 +15,10 @@ Event = dict[str, object]
 PartKey = tuple[int, int]  # of a slot and of a part in it
 
 
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
+
+
 class Channel:
     """One public text, put together from the pieces of its parts.
 
@@ -48,9 +52,14 @@ class Channel:
     def settle(self, key: PartKey, whole: str) -> str:
         """Take a whole part; return the text that its pieces lacked."""
         known = "".join(self._parts.get(key, ()))
-        if not whole.startswith(known):
+        if whole.startswith(known):
+            return self.add(key, whole[len(known) :])
+        # The pieces may hold the two halves of a character that the whole has in one.
+        units, all_units = _utf16(known), _utf16(whole)
+        if not all_units.startswith(units):
             raise ShapeError("a finished text differs from the pieces it came in")
-        return self.add(key, whole[len(known) :])
+        rest = all_units[len(units) :].decode("utf-16-le", "surrogatepass")
+        return self.add(key, rest)
 
     def finish(self, whole: str) -> str:
         """Take the whole text; return what is still to be shown."""

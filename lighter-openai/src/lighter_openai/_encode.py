@@ -35,13 +35,18 @@ _JOINED = frozenset({"include", "tools"})  # lists to which extra_body adds
 
 
 def encode_request(
-    request: ModelRequest, target: Target, options: Options, *, stream: bool
+    request: ModelRequest,
+    target: Target,
+    options: Options,
+    *,
+    stream: bool,
+    replay: bool = True,
 ) -> bytes:
     """Return the body for a request.
 
     Native items are put in as text, so they leave as they came. Everything else about
     the order is fixed too: the same history gives the same bytes, and a longer history
-    begins with the same items.
+    begins with the same items. Without `replay` all items are made from public fields.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form.
@@ -49,7 +54,7 @@ def encode_request(
     try:
         fields = _fields(request, target, options, stream=stream)
         head = dump_json(fields, default=plain)
-        items = ",".join(_input_items(request.messages, target))
+        items = ",".join(_input_items(request.messages, target, replay=replay))
     except (TypeError, ValueError, RecursionError) as err:
         raise ModelError(
             f"the request cannot be written as JSON: {err}; tool schemas, reasoning and"
@@ -135,7 +140,9 @@ def _fits_strict(schema: object) -> bool:
     return True
 
 
-def _input_items(messages: Sequence[Message], target: Target) -> Iterator[str]:
+def _input_items(
+    messages: Sequence[Message], target: Target, *, replay: bool
+) -> Iterator[str]:
     """Yield the JSON text of the items that the messages become."""
     sent: set[str] = set()  # the same reply twice would repeat its item ids: refused
     verbatim_ids = False  # whether the results that follow answer native calls
@@ -143,7 +150,8 @@ def _input_items(messages: Sequence[Message], target: Target) -> Iterator[str]:
         if isinstance(message, AssistantMessage):
             native = message.native
             verbatim_ids = (
-                native is not None
+                replay
+                and native is not None
                 and native.items not in sent
                 and _may_replay(message, target)
             )

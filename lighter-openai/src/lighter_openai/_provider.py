@@ -210,6 +210,21 @@ class OpenAIProvider:
     async def _send(self, request: ModelRequest, *, stream: bool) -> Exchange:
         require_valid_history(request.messages, provider=self.name)
         body = encode_request(request, self._target, self._options, stream=stream)
+        try:
+            return await self._open(body, stream=stream)
+        except ModelError as err:
+            if err.vendor_code != "invalid_encrypted_content":
+                raise
+            # Another key or organisation cannot read the reasoning in the history, and
+            # never will: without it the conversation can go on.
+            reduced = encode_request(
+                request, self._target, self._options, stream=stream, replay=False
+            )
+            if reduced == body:
+                raise
+        return await self._open(reduced, stream=stream)
+
+    async def _open(self, body: bytes, *, stream: bool) -> Exchange:
         return await Exchange.open(
             self._clients,
             body,
