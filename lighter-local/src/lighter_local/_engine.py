@@ -1,0 +1,304 @@
+"""Loaded models, shared by all providers and event loops of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from weakref import WeakSet
+
+from lighter_core.adapters import encode_json, load_json
+from lighter_core.errors import ModelError
+
+from ._errors import chunk_error, map_failure
+from ._native import ChatServer, Settings, load_server
+from ._threads import NativeThread
+
+__all__ = ["Engine", "acquire", "release"]
+
+logger = logging.getLogger("lighter.local")
+
+
+class Engine:
+    """One loaded model. At most `parallel` requests run in it; others wait their turn.
+
+    They wait here, not in the library, since a request that waits there cannot be
+    cancelled.
+    """
+
+    def __init__(
+        self, server: ChatServer, *, knows_tools: bool, settings: Settings
+    ) -> None:
+        self.knows_tools = knows_tools
+        self.settings = settings
+        self._server: ChatServer | None = server
+        self._lock = threading.Lock()
+        self._running: set[_Call] = set()
+        self._waiting: deque[_Call] = deque()
+
+    async def chat(
+        self, body: Mapping[str, object]
+    ) -> AsyncGenerator[Mapping[str, object], None]:
+        """Yield the chunks of one streamed chat request.
+
+        Leaving the generator ends the request and waits for its thread.
+
+        Raises:
+            ModelError: What the library refuses.
+        """
+        call = _Call(self, body)
+        self._submit(call)
+        try:
+            while True:
+                item = await call.chunks.get()
+                if item is None:
+                    break
+                yield item
+        finally:
+            await call.end()
+        if call.failure is not None:
+            raise map_failure(call.failure) from call.failure
+
+    def _submit(self, call: _Call) -> None:
+        with self._lock:
+            if self._server is None:
+                raise ModelError(
+                    "the local model was closed", "aborted", provider="local"
+                )
+            if len(self._running) >= self.settings.parallel:
+                self._waiting.append(call)
+                return
+            self._running.add(call)
+        self._start(call)
+
+    def _start(self, call: _Call) -> None:
+        try:
+            call.thread.start()
+        except ModelError:
+            self.finished(call)
+            raise
+
+    def withdraw(self, call: _Call) -> bool:
+        """Take a call out of the queue; tell whether it was still there."""
+        with self._lock:
+            if call not in self._waiting:
+                return False
+            self._waiting.remove(call)
+            return True
+
+    def finished(self, call: _Call) -> None:
+        """Note that a call's thread is about to end, and start the next."""
+        with self._lock:
+            self._running.discard(call)
+            following = self._waiting.popleft() if self._waiting else None
+            if following is not None:
+                self._running.add(following)
+        if following is not None:
+            try:
+                self._start(following)
+            except ModelError as error:
+                following.fail(error)
+
+    def run(self, call: _Call) -> None:
+        """Run a call in the library. Only on the call's own thread."""
+        server = self._server
+        if server is None:
+            raise ModelError("the local model was closed", "aborted", provider="local")
+        # Through JSON text: what UTF-8 cannot hold is a parse error in the library.
+        body = load_json(encode_json(call.body))
+        server.handle_chat_completions(body, call.take)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    def close(self) -> None:
+        """End all requests and unload the model. Blocks until that is done."""
+        with self._lock:
+            running, waiting = list(self._running), list(self._waiting)
+            self._waiting.clear()
+        for call in running:
+            call.thread.leave.set()
+        for call in waiting:
+            call.fail(
+                ModelError("the local model was closed", "aborted", provider="local")
+            )
+        for call in running:
+            call.thread.join()
+        with self._lock:
+            self._server = None
+
+
+class _Call:
+    """One request: its thread, and the way of its chunks to the event loop."""
+
+    def __init__(self, engine: Engine, body: Mapping[str, object]) -> None:
+        self.body = body
+        # Bounded by the request's token limit: at most one chunk for each token.
+        self.chunks: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
+        self.failure: BaseException | None = None
+        self.thread = NativeThread(self._work, name="lighter-local")
+        self._engine = engine
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+
+    def take(self, chunk: object) -> bool:
+        """Take a chunk on the native thread; True ends the request.
+
+        It never raises: the library prints exceptions of callbacks and goes on.
+        """
+        if self.thread.leave.is_set():
+            return True
+        error = chunk_error(chunk)
+        if error is not None:
+            self.failure = error
+            return True
+        if not isinstance(chunk, dict) or "prompt_progress" in chunk:
+            return False  # sent so that a request can end while its prompt is read
+        return not self._tell(chunk)  # pyright: ignore[reportUnknownArgumentType]
+
+    def _tell(self, item: Mapping[str, object] | None) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(self.chunks.put_nowait, item)
+        except RuntimeError:
+            return False  # the loop is closed: nobody reads any more
+        return True
+
+    def _work(self) -> None:
+        try:
+            self._engine.run(self)
+        except BaseException as error:  # noqa: BLE001 - raised again on the loop
+            self.failure = error
+        self._engine.finished(self)
+        self._conclude()
+
+    def fail(self, error: ModelError) -> None:
+        """End a call that never started."""
+        self.failure = error
+        self._conclude()
+
+    def _conclude(self) -> None:
+        if self.failure is None and self.thread.leave.is_set():
+            self.failure = ModelError(
+                "the local model was closed", "aborted", provider="local"
+            )
+        self._tell(None)
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._over.set)
+
+    async def end(self) -> None:
+        """Ask the thread to leave the library and wait until it has."""
+        self.thread.leave.set()
+        if self._engine.withdraw(self):
+            return
+        await self._over.wait()
+
+
+class _Entry:
+    def __init__(self) -> None:
+        self.future: Future[Engine] = Future()
+        self.future.set_running_or_notify_cancel()  # one waiter cannot cancel it
+        self.users: WeakSet[object] = WeakSet()
+
+
+_lock = threading.Lock()
+_entries: dict[Settings, _Entry] = {}
+_abandoned: list[_Entry] = []
+
+
+async def acquire(settings: Settings, user: object) -> Engine:
+    """Return the loaded model, loading it on a thread when it is not there yet.
+
+    Raises:
+        ModelError: It cannot be loaded; the next call tries again.
+    """
+    with _lock:
+        entry = _entries.get(settings)
+        fresh = entry is None
+        if entry is None:
+            entry = _entries[settings] = _Entry()
+        entry.users.add(user)
+    if fresh:
+        thread = NativeThread(lambda: _load(settings, entry), name="lighter-local-load")
+        try:
+            thread.start()
+        except ModelError as error:
+            _give_up(settings, entry, error)
+    if entry.future.done():
+        return entry.future.result()
+    return await asyncio.wrap_future(entry.future)
+
+
+def _load(settings: Settings, entry: _Entry) -> None:
+    start = time.monotonic()
+    try:
+        server, knows_tools = load_server(settings)
+    except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+        _give_up(settings, entry, error)
+        return
+    seconds = round(time.monotonic() - start, 3)
+    logger.info(
+        "local model loaded",
+        extra={
+            "lighter_model": settings.path.name,
+            "lighter_seconds": seconds,
+            "lighter_native_tools": knows_tools,
+        },
+    )
+    entry.future.set_result(Engine(server, knows_tools=knows_tools, settings=settings))
+
+
+def _give_up(settings: Settings, entry: _Entry, error: BaseException) -> None:
+    with _lock:
+        if _entries.get(settings) is entry:
+            del _entries[settings]
+    entry.future.set_exception(map_failure(error))
+
+
+async def release(user: object) -> None:
+    """Note that a provider is done; models that nobody uses any more are unloaded."""
+    unused: list[_Entry] = []
+    with _lock:
+        for settings, entry in list(_entries.items()):
+            if user in entry.users:
+                entry.users.discard(user)
+                if not entry.users:
+                    unused.append(_entries.pop(settings))
+    for entry in unused:
+        await _unload(entry)
+
+
+async def _unload(entry: _Entry) -> None:
+    try:
+        engine = await asyncio.wrap_future(entry.future)
+    except ModelError:
+        return  # it never loaded
+    closed: Future[None] = Future()
+    closed.set_running_or_notify_cancel()
+
+    def work() -> None:
+        engine.close()
+        closed.set_result(None)
+
+    NativeThread(work, name="lighter-local-close").start()
+    await asyncio.wrap_future(closed)
+
+
+def _after_fork() -> None:
+    """Forget in a child what it inherited: the models' threads are not there.
+
+    Destroying a model would wait for them for ever, so it is kept alive past the end.
+    """
+    global _lock, _entries
+    if _entries:
+        import ctypes
+
+        _abandoned.extend(_entries.values())
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_abandoned))
+    _lock, _entries = threading.Lock(), {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
