@@ -51,15 +51,21 @@ class Channel:
 
     def emit(self, event: AgentStreamEvent) -> bool:
         """Take an event; return whether the producer must wait for `room()` now."""
+        if self._closed:
+            return True
         self._buffer.append(event)
         self._wake_consumer()
         return len(self._buffer) >= _FULL
 
     async def room(self) -> None:
-        """Wait until there is room again."""
+        """Wait until there is room again.
+
+        Raises:
+            CancelledError: When the consumer has closed the channel.
+        """
         self._wants_room = True
         try:
-            while len(self._buffer) >= _ROOM and not self._closed:
+            while self._closed or len(self._buffer) >= _ROOM:
                 await self._park()
         finally:
             self._wants_room = False
@@ -68,16 +74,22 @@ class Channel:
         """Wait until the consumer has read everything and asks for more.
 
         An empty channel is not enough: the consumer may have left after its last event.
+
+        Raises:
+            CancelledError: When the consumer has closed the channel.
         """
         while self._buffer or self._waiter is None or self._waiter.done():
             await self._park()
 
     def close(self) -> None:
-        """Say that no event comes any more."""
+        """Say that no event comes any more, or that none is wanted."""
         self._closed = True
         self._wake_consumer()
+        self._wake_producer()
 
     async def _park(self) -> None:
+        if self._closed:  # a cancellation that something swallowed must not be lost
+            raise asyncio.CancelledError("the stream was closed")
         self._parked = asyncio.get_running_loop().create_future()
         try:
             await self._parked
@@ -97,8 +109,18 @@ class Channel:
 
     @property
     def waiting(self) -> bool:
-        """Whether a consumer waits already."""
+        """Whether a consumer waits for an event and none is on its way yet."""
         return self._waiter is not None and not self._waiter.done()
+
+    @property
+    def occupied(self) -> bool:
+        """Whether a consumer is inside `wait`, perhaps woken already."""
+        return self._waiter is not None
+
+    @property
+    def closed(self) -> bool:
+        """Whether either side has closed the channel."""
+        return self._closed
 
     async def wait(self) -> None:
         """Wait until there is an event or the end; lets a barrier pass."""

@@ -14,6 +14,11 @@ from .results import AgentResponse
 
 __all__ = ["RunHandle"]
 
+_CLOSE_WAIT = 5.0  # seconds; a tool that swallows a cancellation delays the end
+
+# The loop itself holds its tasks weakly; a run may outlive its handle.
+_running: set[asyncio.Task[AgentResponse | BaseException]] = set()
+
 
 class RunHandle:
     """A started run: await it for its response.
@@ -36,6 +41,8 @@ class RunHandle:
         self._state = state
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(_guarded(run, state))
+        _running.add(self._task)
+        self._task.add_done_callback(_running.discard)
 
     def cancel(self) -> None:
         """End the run, from any task or thread; does nothing once it has ended."""
@@ -43,7 +50,7 @@ class RunHandle:
             self._loop.call_soon_threadsafe(self._cancel_here)
 
     def _cancel_here(self) -> None:
-        if not self._task.done():
+        if not self._task.done() and not self._state.aborted:
             self._state.aborted = True
             self._task.cancel()
 
@@ -66,10 +73,25 @@ class RunHandle:
         return dict(self._state.receipts)
 
     def __await__(self) -> Generator[Any, None, AgentResponse]:
-        result = yield from self._task.__await__()
-        if isinstance(result, BaseException):
-            raise result
-        return result
+        return self._wait().__await__()
+
+    async def _wait(self) -> AgentResponse:
+        try:
+            await asyncio.wait([self._task])
+        except asyncio.CancelledError:
+            # Waited for here, not by the task: the run may answer a cancellation with
+            # a response, and the waiting task's own must be raised all the same.
+            if not self._state.aborted:
+                self._task.cancel()
+            await asyncio.wait([self._task], timeout=_CLOSE_WAIT)
+            raise
+        result = self._task.result()
+        try:
+            if isinstance(result, BaseException):
+                raise result
+            return result
+        finally:
+            del result  # its traceback holds this frame
 
 
 async def _guarded(

@@ -66,16 +66,16 @@ async def run_loop(
                 "after_agent", state.messages(), state.context
             )
             state.replace_messages(list(messages))
-        response = state.response("completed")
     except Exception as error:  # noqa: BLE001 - a declared border: the run
-        response = state.response("failed", error)
-    _log_end(state, response, time.perf_counter() - started)
-    return response
+        # Not in a local variable: the error's traceback holds this frame.
+        return _ended(state, state.response("failed", error), started)
+    return _ended(state, state.response("completed"), started)
 
 
 async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
     await _take_input(setup, state)
     while True:
+        state.check_aborted()
         setup.limits.check_model_calls(state.progress.model_calls)
         if sink is not None:
             await sink.barrier()
@@ -214,6 +214,7 @@ async def _answer(
     if sink is not None:
         sink.emit(ToolCallStarted(call))
         await sink.barrier()
+    state.check_aborted()
     state.progress.tool_calls += 1
     started = time.perf_counter()
     tool = setup.tools.get(call.tool_name)
@@ -254,7 +255,8 @@ def _unknown_tool(setup: LoopSetup, call: ToolCall) -> ToolMessage:
     )
 
 
-def _log_end(state: RunState, response: AgentResponse, seconds: float) -> None:
+def _ended(state: RunState, response: AgentResponse, started: float) -> AgentResponse:
+    seconds = time.perf_counter() - started
     extra = {
         "lighter_run_id": state.context.run_id,
         "lighter_status": response.status,
@@ -272,3 +274,4 @@ def _log_end(state: RunState, response: AgentResponse, seconds: float) -> None:
         "" if response.error is None else f" ({type(response.error).__name__})",
         extra=extra,
     )
+    return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Literal, TypeAlias
 
@@ -59,6 +60,15 @@ class RunState:
         """Take the result of the next open call."""
         self._new.append(message)
         del self._open[0]
+
+    def check_aborted(self) -> None:
+        """End a cancelled run whose tool or hook swallowed the cancellation.
+
+        Raises:
+            CancelledError: When the run was cancelled through its handle.
+        """
+        if self.aborted:
+            raise asyncio.CancelledError
 
     def replace_messages(self, messages: list[Message]) -> None:
         """Take what an `after_agent` hook made of the new messages."""

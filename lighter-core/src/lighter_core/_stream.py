@@ -39,14 +39,27 @@ class _Outcome:
 async def _drive(drive: Drive, channel: Channel, outcome: _Outcome) -> None:
     try:
         channel.emit(await drive(channel))
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
+        if not channel.closed:  # not asked for by the consumer, who must not miss it
+            outcome.error = error
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt | SystemExit) and not channel.waiting:
-            raise  # nobody waits: through the loop, or it would be lost
         outcome.error = error
+        if isinstance(error, KeyboardInterrupt | SystemExit) and not channel.waiting:
+            raise  # the consumer may never ask again: through the loop as well
     finally:
         channel.close()
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    _running.discard(task)
+    if not task.cancelled():
+        task.exception()  # it has gone through the loop; no second report
+
+
+def _abandon(channel: Channel, task: asyncio.Task[None]) -> None:
+    channel.close()
+    task.cancel()
 
 
 class AgentStream:
@@ -96,16 +109,16 @@ class AgentStream:
 
     async def __anext__(self) -> AgentStreamEvent:
         channel = self._channel
-        event = channel.take()
-        if event is not None and not self._closed:
-            return event
         if self._closed:
             raise StopAsyncIteration
-        if channel.waiting:
+        if channel.occupied:
             raise RuntimeError(
                 "another task waits for this stream's next event; a stream has one"
                 " consumer"
             )
+        event = channel.take()
+        if event is not None:
+            return event
         if self._task is None:
             self._start()
         try:
@@ -118,7 +131,10 @@ class AgentStream:
             return event
         error, self._outcome.error = self._outcome.error, None
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
         raise StopAsyncIteration
 
     def _start(self) -> None:
@@ -127,7 +143,7 @@ class AgentStream:
             _drive(self._drive, self._channel, self._outcome), context=self._context
         )
         _running.add(task)
-        task.add_done_callback(_running.discard)
+        task.add_done_callback(_forget)
         self._loop, self._task = loop, task
 
     async def aclose(self) -> None:
@@ -137,11 +153,12 @@ class AgentStream:
         cancellation delays the return, by 5 seconds at most. Inside the run itself, in
         a tool or hook, it only asks for the end.
         """
-        self._closed = True
+        first, self._closed = not self._closed, True
         task = self._task
         if task is None or task.done():
             return
-        task.cancel()
+        if first:  # once: a second cancellation would cut a provider's clean-up short
+            _abandon(self._channel, task)
         if task is not asyncio.current_task():
             await asyncio.wait([task], timeout=_CLOSE_WAIT)
 
@@ -161,7 +178,7 @@ class AgentStream:
         if task is None or loop is None or task.done():
             return
         with suppress(RuntimeError):  # the loop is closed already
-            loop.call_soon_threadsafe(task.cancel)
+            loop.call_soon_threadsafe(_abandon, self._channel, task)
 
     def __repr__(self) -> str:
         if self._task is None:

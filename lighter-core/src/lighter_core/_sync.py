@@ -115,16 +115,22 @@ def run_sync(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> _T
     done = threading.Event()
     tasks: list[asyncio.Task[_T]] = []
 
+    async def call() -> _T:
+        return await main()
+
     def start() -> None:
-        task = door.loop.create_task(main(), context=context)
+        task = door.loop.create_task(call(), context=context)
         tasks.append(task)
         task.add_done_callback(lambda _: done.set())
 
-    door.loop.call_soon_threadsafe(start)
     try:
+        door.loop.call_soon_threadsafe(start)
         done.wait()
     except BaseException:
         door.loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
         done.wait(_CANCEL_WAIT)
         raise
-    return tasks[0].result()
+    try:
+        return tasks[0].result()
+    finally:
+        tasks.clear()  # an error's traceback holds this frame

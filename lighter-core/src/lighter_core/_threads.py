@@ -80,32 +80,34 @@ async def call_in_thread(function: Callable[[], _T]) -> _T:
             a coroutine, as a RuntimeError.
     """
     loop = asyncio.get_running_loop()
-    waiter: asyncio.Future[tuple[bool, object]] = loop.create_future()
+    waiter: asyncio.Future[None] = loop.create_future()
     context = contextvars.copy_context()
+    outcomes: list[tuple[bool, object]] = []  # emptied when read: see below
 
-    def deliver(outcome: tuple[bool, object]) -> None:
+    def deliver() -> None:
         if not waiter.done():
-            waiter.set_result(outcome)
+            waiter.set_result(None)
 
     def job() -> None:
         try:
-            outcome: tuple[bool, object] = (True, context.run(function))
+            outcomes.append((True, context.run(function)))
         except StopIteration as error:
             stopped = RuntimeError("StopIteration")
             stopped.__cause__ = error
-            outcome = (False, stopped)
+            outcomes.append((False, stopped))
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            outcome = (False, error)
+            outcomes.append((False, error))
         try:
-            loop.call_soon_threadsafe(deliver, outcome)
+            loop.call_soon_threadsafe(deliver)
         except RuntimeError:
             return  # the loop is closed: nobody waits any more
 
     _submit(job)
-    ok, value = await waiter
+    await waiter
+    ok, value = outcomes.pop()
     try:
         if ok:
             return value  # type: ignore[return-value]
         raise value  # type: ignore[misc]
     finally:
-        del value
+        del value  # an error's traceback holds this frame
