@@ -685,9 +685,17 @@ PLACES = ["quit_sync", "quit_async", "hook", "provider"]
 
 
 @pytest.mark.parametrize(
-    "kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError]
+    ("place", "kind"),
+    [
+        *(
+            (place, kind)
+            for place in PLACES
+            for kind in (SystemExit, KeyboardInterrupt)
+        ),
+        ("hook", asyncio.CancelledError),
+        ("provider", asyncio.CancelledError),
+    ],
 )
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("door", ["run_sync", "stream_sync"])
 def test_base_exceptions_reach_the_synchronous_caller(
     kind: type[BaseException], place: str, door: str
