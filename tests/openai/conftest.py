@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from support.loopback import Loopback
 
 from lighter_openai import OpenAIProvider
-from support.loopback import Loopback
 
 VARIABLES = (
     "OPENAI_API_KEY",
@@ -21,11 +21,18 @@ VARIABLES = (
 )
 
 
+@pytest.fixture(scope="session")
+def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An empty folder of certificates: each client would load the system's."""
+    return str(tmp_path_factory.mktemp("certificates"))
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, no_certificates: str) -> None:
     """Nothing of the caller's environment reaches a test."""
-    for name in VARIABLES:
+    for name in (*VARIABLES, "SSL_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", no_certificates)
 
 
 @pytest.fixture

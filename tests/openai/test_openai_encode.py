@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from support.openai_streams import call, message, reasoning, response
 
 from lighter_core import (
     AssistantMessage,
@@ -26,7 +27,6 @@ from lighter_core import (
 from lighter_openai._decode import decode_body
 from lighter_openai._dialect import OPENAI, Target
 from lighter_openai._encode import encode_request
-from support.openai_streams import call, message, reasoning, response
 
 TARGET = Target(OPENAI, "http://127.0.0.1/v1", "gpt-test")
 ITEMS = [reasoning("why"), message("Adding."), call("add", '{"a": 1.0}')]

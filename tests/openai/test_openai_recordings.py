@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.loopback import JSON_TYPE, Answer, bytewise, cut_randomly
+from support.recordings import exchanges, parameters
 
 from lighter_core import (
     AssistantMessage,
@@ -16,8 +18,6 @@ from lighter_core import (
     Usage,
     UserMessage,
 )
-from support.loopback import JSON_TYPE, Answer, bytewise, cut_randomly
-from support.recordings import exchanges, parameters
 
 pytestmark = pytest.mark.recordings
 VENDOR = "openai-responses"
@@ -64,7 +64,9 @@ def completed_stream(exchange) -> bool:
 
 
 def parts(items, kind, key):
-    return [part for item in items if item["type"] == kind for part in item.get(key) or []]
+    return [
+        part for item in items if item["type"] == kind for part in item.get(key) or []
+    ]
 
 
 def expect_message(response: dict, got: AssistantMessage) -> None:
@@ -212,7 +214,9 @@ async def test_invoke_equals_stream_for_a_recorded_reply(server, make, exchange)
     body = "".join(f"data: {json.dumps(e, ensure_ascii=False)}\n\n" for e in events)
     server.script(
         Answer(headers=exchange.headers, body=body.encode()),
-        Answer(headers=JSON_TYPE, body=json.dumps(response).encode()),
+        Answer(
+            headers=JSON_TYPE, body=json.dumps(response, ensure_ascii=False).encode()
+        ),
     )
     _, streamed = await stream(provider)
     assert await provider.invoke(ASK) == streamed

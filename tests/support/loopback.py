@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from socket import SO_LINGER, SOL_SOCKET
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8"}
 JSON_TYPE = {"content-type": "application/json"}
@@ -112,7 +112,7 @@ class Loopback:
         """The URL without a path."""
         return f"http://127.0.0.1:{self.port}"
 
-    async def __aenter__(self) -> Loopback:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 
@@ -127,7 +127,7 @@ class Loopback:
     async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
         """Wait until the condition holds; fail after the seconds."""
         async with asyncio.timeout(seconds):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 - any condition, no event
                 await asyncio.sleep(0.005)
 
     async def until_open(self, number: int) -> None:

@@ -112,7 +112,7 @@ def failed_reply(
     )
 
 
-def error_of(error: Exception, target: Target, *secrets: str | None) -> ModelError:
+def error_of(error: Exception, target: Target, *secrets: str) -> ModelError:
     """Return the `ModelError` for an exception of the SDK or of the transport.
 
     Secrets are taken out of its text, and out of the arguments of the exceptions in the
@@ -138,7 +138,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [each.__cause__, each.__context__]
 
 
-def _redact_arguments(error: BaseException, secrets: tuple[str | None, ...]) -> None:
+def _redact_arguments(error: BaseException, secrets: tuple[str, ...]) -> None:
     def clean(value: object) -> object:
         return redact(value, *secrets) if isinstance(value, str) else value
 

@@ -32,9 +32,7 @@ class Exchange:
     Open one with `Exchange.open`, always end with `aclose`.
     """
 
-    def __init__(
-        self, reply: Reply, target: Target, secrets: tuple[str | None, ...]
-    ) -> None:
+    def __init__(self, reply: Reply, target: Target, secrets: tuple[str, ...]) -> None:
         self.ignored = 0
         self._reply = reply
         self._target = target
@@ -50,7 +48,7 @@ class Exchange:
         *,
         stream: bool,
         target: Target,
-        secrets: tuple[str | None, ...],
+        secrets: tuple[str, ...],
     ) -> Exchange:
         """Send a request.
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIProvider", "OpenAIProviderOptions"]
 
+_SHORTEST_SECRET = 6
 _RESERVED = frozenset({"input", "model", "stream"})
 
 
@@ -118,7 +119,8 @@ class OpenAIProvider:
         if taken:
             self._refuse(f"extra_body must not hold {taken[0]!r}: Lighter sets it")
         self._options = fields
-        self._secrets = (key,)
+        # A word such as "none" for a local server is no secret, and stands in any text.
+        self._secrets = (key,) if key and len(key) >= _SHORTEST_SECRET else ()
         self._target = Target(self._dialect, endpoint_of(url), model)
         self._clients = Clients(
             api_key=key or "",
