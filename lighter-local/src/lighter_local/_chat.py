@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lighter_core.adapters import load_json
 from lighter_core.errors import ModelError
-from lighter_core.events import MessageEvent, ProviderStreamEvent
-from lighter_core.messages import ToolMessage, Usage
+from lighter_core.messages import AssistantMessage, ToolMessage, Usage
 from lighter_core.requests import ModelRequest, ToolSpec
 
 from ._decide import call_likelihood, candidates, threshold_factor
@@ -19,9 +17,7 @@ from ._examples import answer_prompt, call_prompt
 from ._grammar import call_grammar, parse_call
 from ._prompt import ChatMessage, native_messages, plain_messages, tool_list
 
-__all__ = ["Sampling", "guided_reply", "native_reply"]
-
-Events = AsyncGenerator[ProviderStreamEvent, None]
+__all__ = ["Plan", "Sampling", "check_json", "plan_guided", "plan_native"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,45 +64,56 @@ def _offered(request: ModelRequest) -> tuple[list[ToolSpec], bool]:
     return specs, True
 
 
-async def native_reply(
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a model call comes down to: a finished message, or a request to stream.
+
+    Attributes:
+        message: The finished message.
+        body: The request whose reply is the message.
+        spent: Tokens that were spent on the way to that request.
+    """
+
+    message: AssistantMessage | None = None
+    body: Mapping[str, object] = field(default_factory=dict[str, object])
+    spent: Usage | None = None
+
+
+async def plan_native(
     engine: Engine, request: ModelRequest, sampling: Sampling
-) -> Events:
-    """Stream a reply with the tool parsing of the library."""
+) -> Plan:
+    """Plan a reply with the tool parsing of the library."""
     specs, forced = _offered(request)
     body = sampling.body(native_messages(request.messages))
-    spent: Usage | None = None
-    if specs:
-        offer = {
-            "tools": tool_list(specs),
-            "tool_choice": "required" if forced else "auto",
-        }
-        if request.output is None:
-            async for event in _reply(engine, {**body, **offer}, request):
-                yield event
-            return
-        # The library keeps to a schema or parses calls, not both: so calls first.
-        reply = await _collect(engine, {**body, **offer})
-        if reply.calls or forced:
-            yield MessageEvent(reply.message(request.messages))
-            return
-        spent = reply.usage
-    async for event in _reply(engine, _shaped(body, request), request, spent):
-        yield event
+    if not specs:
+        return Plan(body=_shaped(body, request))
+    offer = {
+        **body,
+        "tools": tool_list(specs),
+        "tool_choice": "required" if forced else "auto",
+    }
+    if request.output is None:
+        return Plan(body=offer)
+    # The library keeps to a schema or parses calls, not both: so calls come first.
+    reply = await _collect(engine, offer)
+    if reply.calls or forced:
+        return Plan(reply.message(request.messages))
+    return Plan(body=_shaped(body, request), spent=reply.usage)
 
 
-async def guided_reply(
+async def plan_guided(
     engine: Engine, request: ModelRequest, sampling: Sampling
-) -> Events:
-    """Stream a reply; whether to call is decided by a probe, the call by a grammar."""
+) -> Plan:
+    """Plan a reply: a probe decides whether to call, a grammar makes the call."""
     messages = request.messages
     specs, forced = _offered(request)
     answering = isinstance(messages[-1], ToolMessage)
-    spent = Usage()
     fitting: list[ToolSpec] = []
     if forced:
         fitting = candidates(messages, specs) or specs
-    elif specs and not answering:  # one step per question: after a result, an answer
+    elif not answering:  # one step for each question: after a result, an answer
         fitting = candidates(messages, specs)
+    spent = Usage()
     if fitting:
         prompt = call_prompt(messages, fitting)
         calls = forced
@@ -118,13 +125,9 @@ async def guided_reply(
             body = {**sampling.body(prompt), "grammar": call_grammar(fitting)}
             reply = await _collect(engine, body, spent)
             call = parse_call(reply.text, fitting)
-            yield MessageEvent(reply.message(messages, [call]))
-            return
+            return Plan(reply.message(messages, [call]))
     chat = answer_prompt(messages) if answering else plain_messages(messages)
-    async for event in _reply(
-        engine, _shaped(sampling.body(chat), request), request, spent
-    ):
-        yield event
+    return Plan(body=_shaped(sampling.body(chat), request), spent=spent)
 
 
 def _shaped(body: dict[str, object], request: ModelRequest) -> dict[str, object]:
@@ -146,7 +149,7 @@ async def _probe(
     }
     likelihood = 0.0
     spent = Usage()
-    async with aclosing(engine.chat(body)) as chunks:
+    async with engine.chat(body) as chunks:
         async for chunk in chunks:
             likelihood += call_likelihood(chunk) or 0.0
             spent += usage_of(chunk) or Usage()
@@ -157,7 +160,7 @@ async def _collect(
     engine: Engine, body: Mapping[str, object], spent: Usage | None = None
 ) -> Reply:
     reply = Reply(spent)
-    async with aclosing(engine.chat(body)) as chunks:
+    async with engine.chat(body) as chunks:
         async for chunk in chunks:
             for _ in reply.feed(chunk):
                 pass
@@ -165,24 +168,12 @@ async def _collect(
     return reply
 
 
-async def _reply(
-    engine: Engine,
-    body: Mapping[str, object],
-    request: ModelRequest,
-    spent: Usage | None = None,
-) -> Events:
-    reply = Reply(spent)
-    async with aclosing(engine.chat(body)) as chunks:
-        async for chunk in chunks:
-            for delta in reply.feed(chunk):
-                yield delta
-    message = reply.message(request.messages)
-    if request.output is not None and not message.tool_calls:
-        _check_json(message.content)
-    yield MessageEvent(message)
+def check_json(text: str) -> None:
+    """Refuse text that is not JSON.
 
-
-def _check_json(text: str) -> None:
+    Raises:
+        ModelError: `bad_response`.
+    """
     try:
         load_json(text)
     except ValueError as error:

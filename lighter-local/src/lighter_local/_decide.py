@@ -66,9 +66,7 @@ def _needed_numbers(spec: ToolSpec) -> int:
 
 
 def _evidence(messages: Sequence[Message], spec: ToolSpec) -> tuple[int, bool]:
-    """Return the words that the question shares with a tool, and whether it has the
-    numbers that the tool needs.
-    """
+    """Return how many words the question shares, and whether its numbers suffice."""
     question = last_question(messages)
     needed = _needed_numbers(spec)
     return (

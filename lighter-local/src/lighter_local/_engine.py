@@ -8,9 +8,10 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from typing import Self
 from weakref import WeakSet
 
 from lighter_core.adapters import encode_json, load_json
@@ -20,7 +21,7 @@ from ._errors import chunk_error, map_failure
 from ._native import ChatServer, Settings, load_server
 from ._threads import NativeThread
 
-__all__ = ["Engine", "acquire", "release"]
+__all__ = ["Call", "Engine", "acquire", "release"]
 
 logger = logging.getLogger("lighter.local")
 
@@ -39,33 +40,15 @@ class Engine:
         self.settings = settings
         self._server: ChatServer | None = server
         self._lock = threading.Lock()
-        self._running: set[_Call] = set()
-        self._waiting: deque[_Call] = deque()
+        self._running: set[Call] = set()
+        self._waiting: deque[Call] = deque()
 
-    async def chat(
-        self, body: Mapping[str, object]
-    ) -> AsyncGenerator[Mapping[str, object], None]:
-        """Yield the chunks of one streamed chat request.
+    def chat(self, body: Mapping[str, object]) -> Call:
+        """Return a streamed chat request, to be entered with `async with`."""
+        return Call(self, body)
 
-        Leaving the generator ends the request and waits for its thread.
-
-        Raises:
-            ModelError: What the library refuses.
-        """
-        call = _Call(self, body)
-        self._submit(call)
-        try:
-            while True:
-                item = await call.chunks.get()
-                if item is None:
-                    break
-                yield item
-        finally:
-            await call.end()
-        if call.failure is not None:
-            raise map_failure(call.failure) from call.failure
-
-    def _submit(self, call: _Call) -> None:
+    def submit(self, call: Call) -> None:
+        """Start a call, or let it wait for its turn."""
         with self._lock:
             if self._server is None:
                 raise ModelError(
@@ -77,14 +60,14 @@ class Engine:
             self._running.add(call)
         self._start(call)
 
-    def _start(self, call: _Call) -> None:
+    def _start(self, call: Call) -> None:
         try:
             call.thread.start()
         except ModelError:
             self.finished(call)
             raise
 
-    def withdraw(self, call: _Call) -> bool:
+    def withdraw(self, call: Call) -> bool:
         """Take a call out of the queue; tell whether it was still there."""
         with self._lock:
             if call not in self._waiting:
@@ -92,7 +75,7 @@ class Engine:
             self._waiting.remove(call)
             return True
 
-    def finished(self, call: _Call) -> None:
+    def finished(self, call: Call) -> None:
         """Note that a call's thread is about to end, and start the next."""
         with self._lock:
             self._running.discard(call)
@@ -105,7 +88,7 @@ class Engine:
             except ModelError as error:
                 following.fail(error)
 
-    def run(self, call: _Call) -> None:
+    def run(self, call: Call) -> None:
         """Run a call in the library. Only on the call's own thread."""
         server = self._server
         if server is None:
@@ -131,18 +114,43 @@ class Engine:
             self._server = None
 
 
-class _Call:
-    """One request: its thread, and the way of its chunks to the event loop."""
+class Call:
+    """One request: an iterator over its chunks, on the loop that entered it.
+
+    Leaving the block ends the request and waits for its thread. No async generator: the
+    end of an event loop closes all generators at once, also those that stand inside
+    each other, which they do not survive.
+    """
 
     def __init__(self, engine: Engine, body: Mapping[str, object]) -> None:
         self.body = body
-        # Bounded by the request's token limit: at most one chunk for each token.
-        self.chunks: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self.failure: BaseException | None = None
         self.thread = NativeThread(self._work, name="lighter-local")
+        # Bounded by the request's token limit: at most one chunk for each token.
+        self._chunks: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._engine.submit(self)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.thread.leave.set()
+        if not self._engine.withdraw(self):
+            await self._over.wait()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Mapping[str, object]:
+        item = await self._chunks.get()
+        if item is not None:
+            return item
+        if self.failure is not None:
+            raise map_failure(self.failure) from self.failure
+        raise StopAsyncIteration
 
     def take(self, chunk: object) -> bool:
         """Take a chunk on the native thread; True ends the request.
@@ -161,7 +169,7 @@ class _Call:
 
     def _tell(self, item: Mapping[str, object] | None) -> bool:
         try:
-            self._loop.call_soon_threadsafe(self.chunks.put_nowait, item)
+            self._loop.call_soon_threadsafe(self._chunks.put_nowait, item)
         except RuntimeError:
             return False  # the loop is closed: nobody reads any more
         return True
@@ -187,13 +195,6 @@ class _Call:
         self._tell(None)
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._over.set)
-
-    async def end(self) -> None:
-        """Ask the thread to leave the library and wait until it has."""
-        self.thread.leave.set()
-        if self._engine.withdraw(self):
-            return
-        await self._over.wait()
 
 
 class _Entry:

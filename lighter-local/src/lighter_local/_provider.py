@@ -15,7 +15,8 @@ from lighter_core.events import MessageEvent, ProviderStreamEvent
 from lighter_core.messages import AssistantMessage
 from lighter_core.requests import ModelRequest
 
-from ._chat import Sampling, guided_reply, native_reply
+from ._chat import Plan, Sampling, check_json, plan_guided, plan_native
+from ._decode import Reply
 from ._engine import Engine, acquire, release
 from ._models import SMOLLM2, find_model
 from ._native import Settings
@@ -130,12 +131,24 @@ class LocalProvider:
         require_valid_history(request.messages, provider="local")
         check_parts(request.messages)
         engine = await self._engine()
-        reply = native_reply if self._is_native(engine) else guided_reply
-        async with aclosing(reply(engine, request, self._sampling)) as events:
-            async for event in events:
-                if isinstance(event, MessageEvent):
-                    _log(event.message)
-                yield event
+        plan = await self._plan(engine, request)
+        message = plan.message
+        if message is None:
+            reply = Reply(plan.spent)
+            async with engine.chat(plan.body) as chunks:
+                async for chunk in chunks:
+                    for delta in reply.feed(chunk):
+                        yield delta
+            message = reply.message(request.messages)
+            if request.output is not None and not message.tool_calls:
+                check_json(message.content)
+        _log(message)
+        yield MessageEvent(message)
+
+    async def _plan(self, engine: Engine, request: ModelRequest) -> Plan:
+        if self._is_native(engine):
+            return await plan_native(engine, request, self._sampling)
+        return await plan_guided(engine, request, self._sampling)
 
     async def _engine(self) -> Engine:
         template = self._chat_template
