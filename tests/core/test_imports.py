@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ PACKAGE = Path(lighter_core.__file__).parent
 
 # A module imports modules of lower layers, or of its own layer without a cycle.
 LAYERS = {
+    "_callables": 0,
     "_closing": 0,
     "_content": 0,
     "_docstring": 0,
@@ -26,32 +28,31 @@ LAYERS = {
     "_sync": 0,
     "_threads": 0,
     "errors": 0,
-    "_callables": 1,
     "_clients": 1,
     "_tool_text": 1,
     "messages": 1,
-    "_schema": 2,
-    "_signature": 2,
     "context": 2,
     "events": 2,
+    "history": 2,
     "limits": 2,
     "requests": 2,
+    "_schema": 3,
+    "_signature": 3,
     "provider": 3,
     "results": 3,
-    "tools": 3,
-    "_channel": 4,
     "hooks": 4,
     "plugins._metadata": 4,
     "plugins.hookspecs": 4,
     "plugins.objects": 4,
     "plugins.registry": 4,
+    "tools": 4,
     "_chain": 5,
-    "history": 5,
-    "_state": 6,
+    "_channel": 5,
+    "_state": 5,
+    "_handle": 6,
+    "_stream": 6,
     "model": 6,
-    "_handle": 7,
     "_loop": 7,
-    "_stream": 7,
     "agent": 8,
     "adapters": 9,
     "testing": 9,
@@ -296,3 +297,19 @@ def test_only_one_module_reads_package_metadata() -> None:
         if "import importlib_metadata" in path.read_text(encoding="utf-8")
     }
     assert users == {"plugins._metadata"}
+
+
+def test_the_architecture_page_has_the_same_layers() -> None:
+    """The page and this test tell one story."""
+    page = Path(__file__).parents[2] / "docs" / "architecture.md"
+    told: dict[str, int] = {}
+    for line in page.read_text(encoding="utf-8").splitlines():
+        row = re.match(r"\| (\d) \| (`.+?) \|", line)
+        if row is None:
+            continue
+        for name in re.findall(r"`([^`]+)`", row[2]):
+            inside = name.endswith("/")
+            for module in LAYERS:
+                if module == name or (inside and module.startswith(f"{name[:-1]}.")):
+                    told[module] = int(row[1])
+    assert told == LAYERS

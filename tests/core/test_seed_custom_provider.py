@@ -19,13 +19,16 @@ from lighter_core import (
     Provider,
     ProviderContractError,
     ProviderStreamEvent,
+    Registry,
     TextDelta,
     ToolCall,
     ToolCallStarted,
     ToolMessage,
     UserMessage,
+    hookimpl,
     tool,
 )
+from lighter_core.adapters import need_key, need_model_id, seal_native
 
 
 class Echo:
@@ -288,3 +291,64 @@ async def test_tool_event_comes_after_the_provider_has_finished() -> None:
         if isinstance(event, ToolCallStarted):
             order.append(event.call.call_id)
     assert order == ["provider finished", "id_1", "id_2", "provider finished"]
+
+
+def test_key_and_model_come_from_the_argument_or_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kit for providers reads the variable when the argument is left out."""
+    monkeypatch.setenv("ECHO_API_KEY", "from-environment")
+    monkeypatch.setenv("ECHO_MODEL", "model-environment")
+    key = {"variable": "ECHO_API_KEY", "provider": "echo"}
+    model = {"variable": "ECHO_MODEL", "provider": "echo"}
+    assert need_key(None, **key) == "from-environment"
+    assert need_key("given", **key) == "given"
+    assert need_model_id(None, **model) == "model-environment"
+    assert need_model_id("given", **model) == "given"
+
+
+def test_missing_key_or_model_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `ModelError` at construction names variable and parameter."""
+    monkeypatch.delenv("ECHO_API_KEY", raising=False)
+    monkeypatch.setenv("ECHO_MODEL", "  ")
+    with pytest.raises(ModelError, match=r"set ECHO_API_KEY or pass api_key") as caught:
+        need_key(None, variable="ECHO_API_KEY", provider="echo")
+    assert caught.value.code == "auth_error"
+    with pytest.raises(ModelError, match=r"set ECHO_MODEL or pass model_id") as caught:
+        need_model_id(None, variable="ECHO_MODEL", provider="echo")
+    assert caught.value.code == "invalid_request"
+
+
+def test_a_provider_is_chosen_by_name() -> None:
+    """A registered plugin makes it; its options reach it, and nothing is sent."""
+    made: list[dict[str, Any]] = []
+
+    class Plugin:
+        @hookimpl
+        def create_provider(self, name: str, options: dict[str, Any]) -> Provider:
+            made.append({"name": name, **options})
+            return Echo()
+
+    registry = Registry(scan=False)
+    registry.register(Plugin(), name="echo")
+    provider = registry.create_provider("echo", {"model_id": "m"})
+    assert isinstance(provider, Echo)
+    assert made == [{"name": "echo", "model_id": "m"}]
+
+
+async def test_native_context_of_another_provider_does_no_harm() -> None:
+    """It says where it came from, and public fields are there for everyone."""
+    message = seal_native(
+        AssistantMessage("Received: hm"),
+        provider="other",
+        endpoint="https://example.test",
+        api="responses",
+        model="m",
+        items="[]",
+    )
+    history = [UserMessage("hm"), message, UserMessage("And now?")]
+    response = await Agent(Echo()).run(history)
+    assert response.text == "Received: And now?"
+    assert message.native is not None
+    origin = (message.native.provider, message.native.api, message.native.model)
+    assert origin == ("other", "responses", "m")

@@ -18,11 +18,13 @@ from lighter_core import (
     ModelError,
     ModelErrorCode,
     ModelRequest,
+    PluginNotFoundError,
     ToolCall,
     UserMessage,
     check_history,
     tool,
 )
+from lighter_core.adapters import code_for_status
 from lighter_core.testing import FakeProvider, Turn
 
 CODES = {
@@ -224,3 +226,31 @@ async def test_failed_response_is_narrowed_by_the_errors_type() -> None:
         else:
             codes.append(type(response.error).__name__)
     assert codes == ["rate_limit", "KeyError"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "invalid_request"),
+        (401, "auth_error"),
+        (402, "auth_error"),
+        (403, "auth_error"),
+        (404, "invalid_request"),
+        (408, "network_error"),
+        (429, "rate_limit"),
+        (500, "server_error"),
+        (529, "server_error"),
+        (302, "bad_response"),
+    ],
+)
+def test_http_statuses_have_one_code_for_all_providers(status: int, code: str) -> None:
+    """The categories mean the same everywhere."""
+    assert code_for_status(status) == code
+
+
+def test_an_unknown_provider_name_says_what_there_is_and_what_to_install() -> None:
+    """Choosing what is not installed is explained before any import."""
+    with pytest.raises(PluginNotFoundError, match="installed: ") as caught:
+        Model.from_name("nope")
+    assert "pip install" in str(caught.value)
+    assert caught.value.name == "nope"

@@ -31,6 +31,7 @@ from lighter_core import (
     hookimpl,
     tool,
 )
+from lighter_core.adapters import seal_native
 from lighter_core.testing import FakeProvider, Turn
 
 EVENTS = ("before_agent", "before_model", "after_model", "after_agent")
@@ -745,3 +746,28 @@ async def test_after_agent_does_not_run_when_the_model_fails() -> None:
         cleaned.append("cleaned")
     assert ran == []
     assert cleaned == ["cleaned"]
+
+
+@BOTH
+@EACH_FORM
+async def test_a_hook_that_only_looks_keeps_native_context(form: Any, way: str) -> None:
+    """The very message goes on; an edited one no longer fits its native context."""
+    message = seal_native(
+        AssistantMessage("hi"),
+        provider="fake",
+        endpoint="https://example.test",
+        api="a",
+        model="m",
+        items="[]",
+    )
+    seen: list[object] = []
+    agent = Agent(FakeProvider([message]), hooks=[form("after_model", seen.append)])
+    response = await finish(agent, way)
+    assert response.messages[0] is message
+    assert message.native_intact()
+
+    edit = form("after_model", lambda m: replace(m, content="ho"))
+    response = await finish(Agent(FakeProvider([message]), hooks=[edit]), way)
+    [edited] = response.messages
+    assert isinstance(edited, AssistantMessage)
+    assert not edited.native_intact()

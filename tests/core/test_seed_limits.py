@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+
 import pytest
 
 from lighter_core import (
@@ -9,6 +12,7 @@ from lighter_core import (
     AgentResponse,
     BeforeModelHook,
     LimitExceededError,
+    ModelRequest,
     RunLimits,
     ToolCall,
     check_history,
@@ -133,3 +137,48 @@ async def test_a_failed_call_is_not_tried_again(way: str) -> None:
     response = await finish(Agent(provider), way)
     assert response.error is error
     assert len(provider.requests) == 1
+
+
+@BOTH
+async def test_a_timeout_around_a_run_ends_it(way: str) -> None:
+    """Time limits are asyncio's: the call in flight is cancelled."""
+    ended: list[str] = []
+
+    @tool
+    async def wait() -> None:
+        """Wait for ever."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    provider = FakeProvider([Turn(tool_calls=[ToolCall("c", "wait")]), "never"])
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(finish(Agent(provider, tools=[wait]), way), 0.05)
+    assert ended == ["ended"]
+    assert len(provider.requests) == 1
+
+
+async def test_tools_run_inside_the_applications_process() -> None:
+    """There is no sandbox: a tool can do what the application can."""
+
+    @tool
+    def where() -> int:
+        """Tell the process."""
+        return os.getpid()
+
+    message = await where.execute({}, call_id="c")
+    assert message.tool_output == str(os.getpid())
+
+
+async def test_hooks_and_tools_are_shared_by_the_runs_of_an_agent() -> None:
+    """Their state is the application's to guard; messages are each run's own."""
+    calls: list[int] = []
+
+    def count(request: ModelRequest) -> None:
+        calls.append(len(request.messages))
+
+    hook = BeforeModelHook(hook_name="count", hook_function=count)
+    agent = Agent(FakeProvider(["a", "b", "c"]), hooks=[hook])
+    await asyncio.gather(*(agent.run("x") for _ in range(3)))
+    assert calls == [2, 2, 2]
