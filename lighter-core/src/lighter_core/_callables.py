@@ -48,12 +48,16 @@ def is_model(value: object) -> bool:
 
 
 def belongs_on_loop(func: Callable[..., object]) -> bool:
-    """Tell whether the call itself belongs on the event loop's thread."""
-    plain: Any = inspect.unwrap(func)
+    """Tell whether the call itself belongs on the event loop's thread.
+
+    What a decorator wraps says nothing about it: the wrapper of an `async def` may be a
+    plain function that runs a loop of its own.
+    """
+    plain: Any = func
     while isinstance(plain, functools.partial):
-        plain = inspect.unwrap(plain.func)
+        plain = plain.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not inspect.isroutine(plain):
-        plain = inspect.unwrap(type(plain).__call__)
+        plain = type(plain).__call__  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]
     if inspect.iscoroutinefunction(plain):
         return True
     # A function that returns an awaitable may need the running loop to make it.

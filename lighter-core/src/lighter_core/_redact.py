@@ -6,13 +6,36 @@ import re
 
 __all__ = ["redact"]
 
-_QUERY = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s?#'\"<>]*)[?#][^\s'\"<>]*")
-_USER = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]+@")
+_BETWEEN = re.compile(r"([\s'\"<>]+)")
 
 
 def redact(text: str, *secrets: str | None) -> str:
-    """Return the text without the secrets, and URLs in it without user and query."""
+    """Return the text without the secrets, and URLs in it without user and query.
+
+    The cost is linear in the length of the text.
+    """
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[redacted]")
-    return _USER.sub(r"\1", _QUERY.sub(r"\1", text))
+    if "://" not in text:
+        return text
+    return "".join(
+        _without_extras(word) if "://" in word else word
+        for word in _BETWEEN.split(text)
+    )
+
+
+def _without_extras(word: str) -> str:
+    """Return a word, URLs in it cut to scheme, host and path."""
+    scheme, *rests = word.split("://")
+    kept = [scheme]
+    for rest in rests:
+        # A password may hold what it should not: whatever stands before the last `@`
+        # of the authority goes, even where a strict reading would call it a query.
+        authority, slash, path = rest.partition("/")
+        rest = authority.rpartition("@")[2] + slash + path  # noqa: PLW2901
+        end = min((at for at in map(rest.find, "?#") if at >= 0), default=-1)
+        kept.append(rest if end < 0 else rest[:end])
+        if end >= 0:
+            break
+    return "://".join(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -33,7 +34,10 @@ def run_parameter(
     func: Callable[..., object], names: Mapping[str, object] | None = None
 ) -> str | None:
     """Return the name of the parameter annotated `RunContext`, if there is one."""
-    signature = inspect.signature(func)
+    try:
+        signature = inspect.signature(func)
+    except ValueError:  # a builtin that does not say
+        return None
     found = [
         name
         for name, parameter in signature.parameters.items()
@@ -62,7 +66,15 @@ def from_signature(
     """
     run_name: str | None = None
     kept: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(func).parameters.items():
+    try:
+        signature = inspect.signature(func)
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its function has no signature to read; use Tool(…) with"
+            " parameters",
+            tool=tool,
+        ) from error
+    for name, parameter in signature.parameters.items():
         _check_kind(tool, name, parameter)
         annotation = _resolve(func, name, parameter.annotation, names, tool=tool)
         if _is_run(annotation):
@@ -129,7 +141,7 @@ def _resolve(
     if annotation is inspect.Parameter.empty:
         return annotation
     plain = inspect.unwrap(func)
-    while hasattr(plain, "func") and not hasattr(plain, "__code__"):
+    while isinstance(plain, functools.partial):
         plain = inspect.unwrap(plain.func)
     if not hasattr(plain, "__globals__") and not hasattr(plain, "__func__"):
         plain = type(plain).__call__
@@ -237,14 +249,15 @@ def _integral_floats(text: str, error: ValidationError) -> str | None:
         return None
     changed = False
     for place in places:
-        holder: Any = root
-        try:
-            for part in place[:-1]:
-                holder = holder[part]
-            value = holder[place[-1]]
-        except (KeyError, IndexError, TypeError):
-            continue  # the place names a branch of a union, not a key
+        holder: Any = None
+        value: Any = root
+        key: Any = None
+        for part in place:
+            try:
+                holder, key, value = value, part, value[part]
+            except (KeyError, IndexError, TypeError):
+                continue  # it names a branch of a union, not a key
         if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_SAFE:
-            holder[place[-1]] = int(value)
+            holder[key] = int(value)
             changed = True
     return dump_json(root) if changed else None

@@ -23,18 +23,21 @@ _CUT = " … [cut]"
 _PLAIN_RULES = {  # the library speaks of Python's arguments here, the model of JSON
     "missing_keyword_only_argument": "is required",
     "unexpected_keyword_argument": "is no known argument",
+    "union_tag_invalid": "has a tag that is none of those in the schema",  # no echo
 }
 
 # A path of two parts or more. What stands before it must not make it part of a URL.
-_POSIX_PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"<>:|]+)+/([^\s/'\"<>:|]+)")
+_POSIX_PATH = re.compile(
+    r"(?:file://|(?<![\w:/.]))(?:/[^\s/'\"<>:|]+)+/([^\s/'\"<>:|]+)"
+)
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\(?:[^\s\\'\"<>:|]+\\)*([^\s\\'\"<>:|]+)")
 
 
 def result_text(value: object) -> str:
     """Return a tool's result as compact JSON text; a `str` keeps its JSON quotes.
 
-    Beyond JSON's own types: dataclasses, pydantic models and named tuples by their
-    fields, sets and generators as arrays, dates as ISO text, enums by value, bytes as
+    Beyond JSON's own types: dataclasses and pydantic models by their fields, named
+    tuples, sets and generators as arrays, dates as ISO text, enums by value, bytes as
     UTF-8 text. `None` is `null`. Lone surrogates are replaced.
 
     Raises:
@@ -62,8 +65,8 @@ def error_text(error: BaseException) -> str:
     `ToolError` passes verbatim. Of an `OSError` only the system's message is used,
     without the file name; of a validation error the place and the rule, never the value.
     """
-    if isinstance(error, ToolError):
-        return clean_text(error.message)
+    if isinstance(error, ToolError):  # a subclass may have its own constructor
+        return clean_text(f"{getattr(error, 'message', error)}")
     name = type(error).__name__
     text = _plain_text(error)
     return shorten(f"{name}: {text}" if text else name)

@@ -295,7 +295,8 @@ def tool(
     The name is the function's, the description its docstring without the sections
     about parameters, whose text describes the parameters; `Annotated[…, Field(…)]` goes
     first. Arguments are validated strictly: no `"3"` and no `true` for an `int`, no
-    unknown ones. A parameter annotated `RunContext` receives the run.
+    unknown ones; a pydantic model among the types keeps its own rules. A parameter
+    annotated `RunContext` receives the run.
 
     Args:
         function: The function, sync or async.
