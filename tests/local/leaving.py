@@ -1,12 +1,13 @@
 """Leaves a stream in the way that its argument names; run in a process of its own."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
 import threading
 
-from lighter_core import ModelRequest, TextDelta, UserMessage
+from lighter_core import ModelError, ModelRequest, TextDelta, UserMessage
 from lighter_local import LocalProvider
 
 REQUEST = ModelRequest([UserMessage("Count from one to two thousand in words.")])
@@ -104,7 +105,11 @@ def run_daemon():
         async for _ in LocalProvider().stream(REQUEST):
             started.set()
 
-    threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
+    def run():
+        with contextlib.suppress(ModelError):  # "aborted", as the process ends
+            asyncio.run(work())
+
+    threading.Thread(target=run, daemon=True).start()
     assert started.wait(60)
 
 
@@ -140,4 +145,4 @@ if __name__ == "__main__":
         asyncio.run(ASYNC[way]())
     else:
         SYNC[way]()
-    print("left", flush=True)
+    sys.stdout.write("left\n")

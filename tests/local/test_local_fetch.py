@@ -66,7 +66,9 @@ def wheel(links: Path) -> Path:
 def only_pip(monkeypatch):
     """Let the interpreter below this one stand for a virtual environment with pip."""
     base = sys._base_executable
-    found = subprocess.run([base, "-m", "pip", "--version"], capture_output=True)
+    found = subprocess.run(
+        [base, "-m", "pip", "--version"], capture_output=True, check=False
+    )
     if found.returncode:
         pytest.skip("the base interpreter has no pip")
     monkeypatch.setattr(sys, "executable", base)

@@ -59,7 +59,7 @@ def test_search_order_is_argument_variable_cache_wheel(env, tmp_path, monkeypatc
 def test_a_variable_that_names_nothing_is_no_silent_fallback(env, tmp_path):
     touch(tmp_path / "cache" / "models" / SMOL.file_name)
     env["LIGHTER_LOCAL_MODEL"] = str(tmp_path / "gone.gguf")
-    with pytest.raises(ModelError, match="does not exist.*LIGHTER_LOCAL_MODEL"):
+    with pytest.raises(ModelError, match=r"does not exist.*LIGHTER_LOCAL_MODEL"):
         models.find_model(None, environ=env)
 
 
