@@ -321,6 +321,67 @@ async def test_second_cancel_during_clean_up_leaks_nothing(server, make, pause):
     await server.until_open(0)
 
 
+class SlowlyClosed:
+    """A client whose reply begins, then hangs, and takes its time to close."""
+
+    def __init__(self) -> None:
+        import httpx2
+        import openai
+
+        outer = self
+        self.entered = asyncio.Event()
+        self.release = asyncio.Event()
+        self.closed = False
+
+        class Stream(httpx2.AsyncByteStream):
+            async def __aiter__(self):
+                yield GOOD[:700]
+                await asyncio.Event().wait()
+
+            async def aclose(self) -> None:
+                outer.entered.set()
+                await outer.release.wait()
+                outer.closed = True
+
+        class Transport(httpx2.AsyncBaseTransport):
+            async def handle_async_request(self, request):
+                return httpx2.Response(200, headers=EVENT_STREAM, stream=Stream())
+
+        self.client = openai.AsyncOpenAI(
+            api_key=KEY,
+            base_url="http://loopback.invalid/v1",
+            http_client=httpx2.AsyncClient(transport=Transport()),
+        )
+
+
+async def test_close_that_is_cancelled_is_finished_all_the_same():
+    """Clean-up does not end with the task that waits for it."""
+    slow = SlowlyClosed()
+    stream = OpenAIProvider(model_id="m", client=slow.client).stream(ASK)
+    await anext(stream)
+    task = asyncio.ensure_future(stream.aclose())
+    await slow.entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not slow.closed
+    slow.release.set()
+    await asyncio.sleep(0.01)
+    assert slow.closed
+    await slow.client.close()
+
+
+async def test_close_returns_when_the_reply_is_closed():
+    """Not when the collector happens to come by."""
+    slow = SlowlyClosed()
+    stream = OpenAIProvider(model_id="m", client=slow.client).stream(ASK)
+    await anext(stream)
+    slow.release.set()
+    await stream.aclose()
+    assert slow.closed
+    await slow.client.close()
+
+
 @pytest.mark.parametrize("kind", ["complete", "broken", "failed", "cancelled"])
 async def test_fifty_streams_leave_no_more_sockets_than_the_pool(server, make, kind):
     """KF-053: complete, broken, failed and cancelled ones give all sockets back."""
