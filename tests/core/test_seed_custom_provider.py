@@ -31,16 +31,18 @@ from lighter_core import (
 from lighter_core.adapters import need_key, need_model_id, seal_native
 
 
-class Echo:
+class Parrot:
     """Repeats the latest user message; knows no tools."""
 
-    name = "echo"
+    name = "parrot"
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         if request.tool_specs:
-            raise ModelError("echo has no tools", "invalid_request", provider="echo")
+            raise ModelError(
+                "a parrot has no tools", "invalid_request", provider="parrot"
+            )
         users = [m for m in request.messages if isinstance(m, UserMessage)]
-        return AssistantMessage(f"Received: {users[-1].text}")
+        return AssistantMessage(f"You said: {users[-1].text}")
 
     async def stream(
         self, request: ModelRequest
@@ -83,8 +85,8 @@ def double(n: int) -> int:
 
 async def finish(agent: Agent, way: str) -> AgentResponse:
     if way == "run":
-        return await agent.run("The moon bookstore is open!")
-    last = [e async for e in agent.stream("The moon bookstore is open!")][-1]
+        return await agent.run("Is anybody there?")
+    last = [e async for e in agent.stream("Is anybody there?")][-1]
     assert isinstance(last, AgentResponse)
     return last
 
@@ -95,16 +97,16 @@ BOTH = pytest.mark.parametrize("way", ["run", "stream"])
 @BOTH
 async def test_a_class_with_three_members_is_a_provider(way: str) -> None:
     """It inherits nothing and sends nothing."""
-    provider = Echo()
+    provider = Parrot()
     assert isinstance(provider, Provider)
     response = await finish(Agent(Model(provider)), way)
-    assert response.text == "Received: The moon bookstore is open!"
+    assert response.text == "You said: Is anybody there?"
 
 
 @BOTH
 async def test_a_provider_can_refuse_what_it_does_not_support(way: str) -> None:
     """Its error becomes the run's."""
-    response = await finish(Agent(Echo(), tools=[double]), way)
+    response = await finish(Agent(Parrot(), tools=[double]), way)
     assert isinstance(response.error, ModelError)
     assert response.error.code == "invalid_request"
 
@@ -144,9 +146,9 @@ async def test_errors_of_tools_reach_the_provider() -> None:
 
 async def test_one_provider_serves_concurrent_runs() -> None:
     """It keeps nothing of a conversation, so runs do not mix."""
-    agent = Agent(Echo())
+    agent = Agent(Parrot())
     responses = await asyncio.gather(*(agent.run(str(n)) for n in range(10)))
-    assert [r.text for r in responses] == [f"Received: {n}" for n in range(10)]
+    assert [r.text for r in responses] == [f"You said: {n}" for n in range(10)]
 
 
 @BOTH
@@ -154,34 +156,34 @@ async def test_switching_providers_keeps_messages_and_tools(way: str) -> None:
     """History and tools made with one provider are used with another."""
     first = await finish(Agent(Counting(), tools=[double]), way)
     history = [UserMessage("x"), *first.messages, UserMessage("And now?")]
-    second = await Agent(Echo()).run(history)
-    assert second.text == "Received: And now?"
+    second = await Agent(Parrot()).run(history)
+    assert second.text == "You said: And now?"
     assert second.notes == []
 
 
 async def test_a_stream_without_a_message_is_a_bad_response() -> None:
     """Deltas are no substitute for the complete message."""
 
-    class Dropping(Echo):
+    class Dropping(Parrot):
         async def stream(
             self, request: ModelRequest
         ) -> AsyncGenerator[ProviderStreamEvent, None]:
-            yield TextDelta("Rec")
+            yield TextDelta("You")
 
     response = await finish(Agent(Dropping()), "stream")
     assert isinstance(response.error, ProviderContractError)
     assert isinstance(response.error, ModelError)
     assert response.error.code == "bad_response"
-    assert response.error.provider == "echo"
+    assert response.error.provider == "parrot"
     assert response.messages == []
     events = [e async for e in Model(Dropping()).stream(ModelRequest([]))]
-    assert events == [TextDelta("Rec")]
+    assert events == [TextDelta("You")]
 
 
 async def test_an_answer_that_is_no_message_is_a_bad_response() -> None:
     """`invoke` must return an `AssistantMessage`."""
 
-    class Wrong(Echo):
+    class Wrong(Parrot):
         async def invoke(self, request: ModelRequest) -> Any:
             return "text"
 
@@ -194,7 +196,7 @@ async def test_the_providers_generator_is_always_closed() -> None:
     """After success, failure, and an early stop."""
     closed: list[str] = []
 
-    class Watched(Echo):
+    class Watched(Parrot):
         def __init__(self, fail: bool = False) -> None:
             self.fail = fail
 
@@ -232,7 +234,7 @@ async def test_stream_may_return_any_asynchronous_iterator() -> None:
                 raise StopAsyncIteration
             return self.events.pop(0)
 
-    class Plain(Echo):
+    class Plain(Parrot):
         def stream(self, request: ModelRequest) -> Any:
             return Iterator([TextDelta("a"), MessageEvent(AssistantMessage("a"))])
 
@@ -242,7 +244,7 @@ async def test_stream_may_return_any_asynchronous_iterator() -> None:
 async def test_a_provider_can_wrap_another() -> None:
     """Retry, fallback and the like are providers themselves."""
 
-    class Flaky(Echo):
+    class Flaky(Parrot):
         failures = 2
 
         async def invoke(self, request: ModelRequest) -> AssistantMessage:
@@ -297,10 +299,10 @@ def test_key_and_model_come_from_the_argument_or_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The kit for providers reads the variable when the argument is left out."""
-    monkeypatch.setenv("ECHO_API_KEY", "from-environment")
-    monkeypatch.setenv("ECHO_MODEL", "model-environment")
-    key = {"variable": "ECHO_API_KEY", "provider": "echo"}
-    model = {"variable": "ECHO_MODEL", "provider": "echo"}
+    monkeypatch.setenv("PARROT_API_KEY", "from-environment")
+    monkeypatch.setenv("PARROT_MODEL", "model-environment")
+    key = {"variable": "PARROT_API_KEY", "provider": "parrot"}
+    model = {"variable": "PARROT_MODEL", "provider": "parrot"}
     assert need_key(None, **key) == "from-environment"
     assert need_key("given", **key) == "given"
     assert need_model_id(None, **model) == "model-environment"
@@ -309,13 +311,17 @@ def test_key_and_model_come_from_the_argument_or_the_environment(
 
 def test_missing_key_or_model_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """A `ModelError` at construction names variable and parameter."""
-    monkeypatch.delenv("ECHO_API_KEY", raising=False)
-    monkeypatch.setenv("ECHO_MODEL", "  ")
-    with pytest.raises(ModelError, match=r"set ECHO_API_KEY or pass api_key") as caught:
-        need_key(None, variable="ECHO_API_KEY", provider="echo")
+    monkeypatch.delenv("PARROT_API_KEY", raising=False)
+    monkeypatch.setenv("PARROT_MODEL", "  ")
+    with pytest.raises(
+        ModelError, match=r"set PARROT_API_KEY or pass api_key"
+    ) as caught:
+        need_key(None, variable="PARROT_API_KEY", provider="parrot")
     assert caught.value.code == "auth_error"
-    with pytest.raises(ModelError, match=r"set ECHO_MODEL or pass model_id") as caught:
-        need_model_id(None, variable="ECHO_MODEL", provider="echo")
+    with pytest.raises(
+        ModelError, match=r"set PARROT_MODEL or pass model_id"
+    ) as caught:
+        need_model_id(None, variable="PARROT_MODEL", provider="parrot")
     assert caught.value.code == "invalid_request"
 
 
@@ -327,19 +333,19 @@ def test_a_provider_is_chosen_by_name() -> None:
         @hookimpl
         def create_provider(self, name: str, options: dict[str, Any]) -> Provider:
             made.append({"name": name, **options})
-            return Echo()
+            return Parrot()
 
     registry = Registry(scan=False)
-    registry.register(Plugin(), name="echo")
-    provider = registry.create_provider("echo", {"model_id": "m"})
-    assert isinstance(provider, Echo)
-    assert made == [{"name": "echo", "model_id": "m"}]
+    registry.register(Plugin(), name="parrot")
+    provider = registry.create_provider("parrot", {"model_id": "m"})
+    assert isinstance(provider, Parrot)
+    assert made == [{"name": "parrot", "model_id": "m"}]
 
 
 async def test_native_context_of_another_provider_does_no_harm() -> None:
     """It says where it came from, and public fields are there for everyone."""
     message = seal_native(
-        AssistantMessage("Received: hm"),
+        AssistantMessage("You said: hm"),
         provider="other",
         endpoint="https://example.test",
         api="responses",
@@ -347,8 +353,8 @@ async def test_native_context_of_another_provider_does_no_harm() -> None:
         items="[]",
     )
     history = [UserMessage("hm"), message, UserMessage("And now?")]
-    response = await Agent(Echo()).run(history)
-    assert response.text == "Received: And now?"
+    response = await Agent(Parrot()).run(history)
+    assert response.text == "You said: And now?"
     assert message.native is not None
     origin = (message.native.provider, message.native.api, message.native.model)
     assert origin == ("other", "responses", "m")

@@ -394,7 +394,7 @@ async def test_synchronous_hooks_run_on_the_event_loop() -> None:
 @BOTH
 async def test_before_model_replacement_holds_for_that_call_only(way: str) -> None:
     """The next call starts from the run's own messages; the result has none of it."""
-    extra = SystemMessage("Please reply in English.")
+    extra = SystemMessage("Answer in verse.")
 
     def once(request: ModelRequest) -> ModelRequest | None:
         if len(request.messages) > 2:
@@ -402,7 +402,7 @@ async def test_before_model_replacement_holds_for_that_call_only(way: str) -> No
         return replace(request, messages=[*request.messages, extra])
 
     provider = FakeProvider([Turn(tool_calls=[ToolCall("c", "ping")]), "done"])
-    hook = BeforeModelHook(hook_name="english", hook_function=once)
+    hook = BeforeModelHook(hook_name="verse", hook_function=once)
     response = await finish(Agent(provider, tools=[ping], hooks=[hook]), way)
     assert extra in provider.requests[0].messages
     assert extra not in provider.requests[1].messages
@@ -521,14 +521,14 @@ async def test_after_agent_gets_new_messages_and_changes_the_result_only(
 ) -> None:
     """No further model call, no delta."""
     seen: list[Sequence[Message]] = []
-    notice = AssistantMessage("This response is for reference only.")
+    notice = AssistantMessage("Prices may have changed.")
 
     def append(messages: Sequence[Message]) -> Sequence[Message]:
         seen.append(list(messages))
         return [*messages, notice]
 
     provider = FakeProvider([Turn(tool_calls=[ToolCall("c", "ping")]), "done"])
-    hook = AfterAgentHook(hook_name="append-notice", hook_function=append)
+    hook = AfterAgentHook(hook_name="sign", hook_function=append)
     agent = Agent(provider, tools=[ping], hooks=[hook])
     deltas = ""
     if way == "run":

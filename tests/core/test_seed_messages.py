@@ -22,7 +22,7 @@ from lighter_core import (
     UserMessage,
 )
 
-CALL = ToolCall("call_add_1", "add", '{"a":19,"b":23}')
+CALL = ToolCall("call_7", "add", '{"a":19,"b":23}')
 ALL = [
     SystemMessage("s"),
     UserMessage("u"),
@@ -65,7 +65,7 @@ def test_assistant_message_with_calls_may_have_no_text() -> None:
 
 def test_tool_call_has_id_name_and_unparsed_arguments() -> None:
     """Arguments are JSON text."""
-    assert CALL.call_id == "call_add_1"
+    assert CALL.call_id == "call_7"
     assert CALL.tool_name == "add"
     assert CALL.arguments == '{"a":19,"b":23}'
     with pytest.raises(TypeError, match="arguments must be a str"):
@@ -140,10 +140,10 @@ def test_message_is_a_union_to_annotate_with() -> None:
 def test_a_tool_round_trip_can_be_written_by_hand() -> None:
     """Call and result are linked by their id; `match` reads each by its class."""
     messages: list[Message] = [
-        UserMessage("Calculate 19 + 23."),
+        UserMessage("What is 19 + 23?"),
         AssistantMessage(tool_calls=[CALL]),
         ToolMessage(call_id=CALL.call_id, tool_name="add", tool_output="42"),
-        AssistantMessage("19 + 23 = 42."),
+        AssistantMessage("It is 42."),
     ]
     read: list[object] = []
     for message in messages:
@@ -152,7 +152,7 @@ def test_a_tool_round_trip_can_be_written_by_hand() -> None:
                 read.append(output)
             case UserMessage() | AssistantMessage() | SystemMessage():
                 read.append(message.content)
-    assert read == ["Calculate 19 + 23.", "", "42", "19 + 23 = 42."]
+    assert read == ["What is 19 + 23?", "", "42", "It is 42."]
 
 
 def test_user_content_may_have_parts() -> None:

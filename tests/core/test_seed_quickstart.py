@@ -18,15 +18,15 @@ from lighter_core.testing import FakeProvider, Turn
 
 async def test_a_few_lines_make_an_agent_that_answers() -> None:
     """Provider, model and agent are composed; `run` gives the reply."""
-    provider = FakeProvider(["Moonlight Books"])
+    provider = FakeProvider(["Crater & Co."])
     model = Model(provider)
     agent = Agent(model)
-    result = await agent.run([UserMessage("Name a bookstore on the moon.")])
+    result = await agent.run([UserMessage("Which name fits?")])
     assert result.status == "completed"
     last = result.messages[-1]
     assert isinstance(last, AssistantMessage)
-    assert last.content == "Moonlight Books"
-    assert result.text == "Moonlight Books"
+    assert last.content == "Crater & Co."
+    assert result.text == "Crater & Co."
 
 
 async def test_only_the_model_is_required() -> None:

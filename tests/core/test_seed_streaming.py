@@ -42,12 +42,12 @@ async def read(agent: Agent, text: str = "x") -> list[object]:
 
 async def test_stream_yields_deltas_then_one_response() -> None:
     """Text arrives in pieces, the response comes last, and once."""
-    events = await read(Agent(FakeProvider([Turn(text="Moonlight", pieces=3)])))
-    assert events[:-1] == [TextDelta("Moo"), TextDelta("nli"), TextDelta("ght")]
+    events = await read(Agent(FakeProvider([Turn(text="Pagecount", pieces=3)])))
+    assert events[:-1] == [TextDelta("Pag"), TextDelta("eco"), TextDelta("unt")]
     last = events[-1]
     assert isinstance(last, AgentResponse)
     assert last.status == "completed"
-    assert last.text == "Moonlight"
+    assert last.text == "Pagecount"
 
 
 async def test_reasoning_arrives_as_deltas_of_its_own() -> None:

@@ -201,7 +201,7 @@ class BeforeModelHook(Hook[ModelRequest]):
     Example:
         ```python
         def in_english(request: ModelRequest) -> ModelRequest:
-            extra = SystemMessage("Please reply in English.")
+            extra = SystemMessage("Answer in English.")
             return replace(request, messages=[*request.messages, extra])
 
         hook = BeforeModelHook(hook_name="in-english", hook_function=in_english)
