@@ -527,7 +527,7 @@ async def test_error_texts_are_short_and_without_paths() -> None:
     @tool
     def missing() -> None:
         """Fail."""
-        raise ValueError("no file /home/someone/secret/plan.txt")
+        raise ValueError("no file /srv/shop/secret/plan.txt")
 
     @tool
     def system() -> None:
