@@ -291,22 +291,49 @@ async def test_retry_after_is_handed_on(server, make, headers, seconds):
     assert (await failure(make())).retry_after == seconds
 
 
+BACKOFF = (0.375, 0.5)
+
+
 @pytest.mark.parametrize(
-    ("headers", "requests"),
+    ("headers", "delay"),
     [
-        ({"retry-after": "0"}, 2),
-        ({"retry-after-ms": "1"}, 2),
-        ({"retry-after": "121"}, 1),
-        ({"x-should-retry": "false"}, 1),
+        ({}, BACKOFF),
+        ({"retry-after": "0"}, BACKOFF),
+        ({"retry-after": "-3"}, BACKOFF),
+        ({"retry-after": "nan"}, BACKOFF),
+        ({"retry-after": "soon"}, BACKOFF),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, BACKOFF),
+        ({"retry-after": "1"}, (1, 1)),
+        ({"retry-after": "90"}, (90, 90)),
+        ({"retry-after": "120"}, (120, 120)),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, (1.5, 1.5)),
+        ({"retry-after": "121"}, None),
+        ({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}, None),
+        ({"x-should-retry": "false"}, None),
     ],
+    ids=str,
 )
 async def test_retry_policy_of_the_sdk_is_the_documented_one(
-    server, make, headers, requests
+    server, make, monkeypatch, headers, delay
 ):
-    """KF-092: beyond two minutes it does not wait at all, the service may forbid it."""
+    """KF-092: up to two minutes it waits as told, beyond them it does not retry."""
+    import openai._base_client
+
+    delays: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        delays.append(seconds)
+
+    monkeypatch.setattr(openai._base_client.anyio, "sleep", sleep)
     server.script(Answer(429, headers))
     await failure(make(max_retries=1))
-    assert len(server.requests) == requests
+    monkeypatch.undo()
+    if delay is None:
+        assert delays == []
+        assert len(server.requests) == 1
+    else:
+        assert len(server.requests) == 2
+        assert delay[0] <= delays[0] <= delay[1]
 
 
 async def test_caller_timeout_bounds_long_waits(server, make):

@@ -190,6 +190,16 @@ async def test_fields_of_the_request_arrive(server, make):
     assert server.requests[1].json == {**request.json, "stream": False}
 
 
+async def test_base_url_may_have_a_query(server, make):
+    """Gateways want a version or a key there; it is sent and never shown."""
+    server.script(STREAM)
+    provider = make(base_url=f"{server.url}/v1?api-version=7&token=canary")
+    got = await collect(provider)
+    assert server.requests[0].path == "/v1/responses?api-version=7&token=canary"
+    assert "canary" not in repr(provider)
+    assert got.native.endpoint == f"{server.url}/v1"
+
+
 async def test_invoke_equals_stream(server, make):
     """KF-018: one message, whichever way it came."""
     items = [reasoning("why", "how"), message("Hello!")]

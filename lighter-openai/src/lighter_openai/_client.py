@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from lighter_core.adapters import ClientPool, import_sdk
 
@@ -63,9 +64,12 @@ class Clients:
 
         # The SDK's own transport schedules its closing from __del__, on a loop that
         # may be another one by then; this one is closed by the pool alone.
+        # It would also write the request's path behind the query of a base URL.
+        parts = urlsplit(self._base_url)
         return openai.AsyncOpenAI(
             api_key=self._api_key,
-            base_url=self._base_url,
+            base_url=urlunsplit(parts._replace(query="", fragment="")),
+            default_query=dict(parse_qsl(parts.query)) or None,
             http_client=openai.DefaultAsyncHttpxClient(),
         )
 
