@@ -196,6 +196,17 @@ async def test_good_status_with_another_body_is_classified(
     assert len(error.message) < 400
 
 
+async def test_body_of_another_kind_that_never_ends_is_classified(
+    server, make, monkeypatch
+):
+    """A page that stays open is not waited for."""
+    monkeypatch.setattr("lighter_openai._client._LOOK_SECONDS", 0.05)
+    body = b'{"error":{"code":"server_error"}}'
+    server.script(Answer(headers=JSON_TYPE, body=body, end="stall"))
+    assert (await failure(make())).code == "server_error"
+    await server.until_open(0)
+
+
 async def test_body_errors_with_good_status_reach_invoke(server, make):
     """The same for a reply that comes whole."""
     provider = make()

@@ -108,6 +108,7 @@ def test_key_and_model_come_from_the_environment(monkeypatch):
         ({"extra_body": {"input": []}}, "invalid_request", "extra_body"),
         ({"extra_body": {"stream": False}}, "invalid_request", "extra_body"),
         ({"extra_body": []}, "invalid_request", "extra_body"),
+        ({"client": object()}, "invalid_request", "client"),
     ],
     ids=str,
 )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Clients", "Reply"]
 
 _DRAIN_SECONDS = 0.1
+_LOOK_BYTES = 65_536
+_LOOK_SECONDS = 2.0
 _MARGIN_SECONDS = 0.5
 _closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
 
@@ -135,15 +137,19 @@ class Reply:
         """
         return await anext(self._pieces, None)
 
-    async def read_all(self, limit: int | None = None) -> bytes:
-        """Return all that follows, or about as much of it as the limit says."""
+    async def read_all(self) -> bytes:
+        """Return all that follows."""
+        return b"".join([piece async for piece in self._pieces])
+
+    async def read_some(self) -> bytes:
+        """Return the begin of what follows: enough to tell what it is."""
         pieces: list[bytes] = []
-        size = 0
-        async for piece in self._pieces:
-            pieces.append(piece)
-            size += len(piece)
-            if limit is not None and size >= limit:
-                break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                async for piece in self._pieces:
+                    pieces.append(piece)
+                    if sum(map(len, pieces)) >= _LOOK_BYTES:
+                        break
         return b"".join(pieces)
 
     async def drain(self) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 _log = logging.getLogger("lighter.openai")
-_WRONG_BODY_LIMIT = 65_536  # bytes read of a body that is no reply
 
 
 class Exchange:
@@ -105,7 +104,7 @@ class Exchange:
         if kind in {"", "text/event-stream"}:
             return
         try:
-            body = await self._reply.read_all(_WRONG_BODY_LIMIT)
+            body = await self._reply.read_some()
         except Exception as err:
             raise self._broken(err) from err
         try:

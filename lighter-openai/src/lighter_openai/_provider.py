@@ -85,6 +85,7 @@ class OpenAIProvider:
     """
 
     _dialect: ClassVar[Dialect] = OPENAI
+    _clients_type: ClassVar[type[Clients]] = Clients
 
     def __init__(
         self,
@@ -100,13 +101,18 @@ class OpenAIProvider:
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
         name = self._dialect.name
-        key = self._key(api_key, client)
         model = need_model_id(
             model_id, variable=self._dialect.model_variable, provider=name
         )
+        if client is not None and not inspect.iscoroutinefunction(
+            getattr(client, "post", None)
+        ):
+            kind = type(client).__name__
+            self._refuse(f"client must be an openai.AsyncOpenAI, got {kind}")
         need_integer("max_output_tokens", max_output_tokens, provider=name)
         need_integer("max_retries", max_retries, provider=name, low=0)
         self._need_timeout(timeout)
+        key = self._key(api_key, client)
         url = str(client.base_url) if client is not None else self._base_url(base_url)
         fields: dict[str, object] = {}
         if reasoning is not None:
@@ -122,7 +128,7 @@ class OpenAIProvider:
         # A word such as "none" for a local server is no secret, and stands in any text.
         self._secrets = (key,) if key and len(key) >= _SHORTEST_SECRET else ()
         self._target = Target(self._dialect, endpoint_of(url), model)
-        self._clients = Clients(
+        self._clients = self._clients_type(
             api_key=key or "",
             base_url=url,
             timeout=timeout,
@@ -144,11 +150,6 @@ class OpenAIProvider:
     def capabilities(self) -> frozenset[str]:
         """The fields of a request, and the parts of a message, that are understood."""
         return frozenset({"output", "tool_choice", "image", "file"})
-
-    @classmethod
-    def option_names(cls) -> frozenset[str]:
-        """Return the names of the constructor's parameters."""
-        return frozenset(inspect.signature(cls).parameters)
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the complete reply; it equals the message that `stream` ends with.

@@ -22,9 +22,11 @@ def create_provider(name: str, options: Mapping[str, object]) -> Provider:
         TypeError: For an option that the constructor does not have.
         ModelError: For a missing key or model, or a value that cannot work.
     """
+    import inspect
+
     from ._provider import OpenAIProvider
 
-    known = OpenAIProvider.option_names()
+    known = set(inspect.signature(OpenAIProvider).parameters)
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(
