@@ -7,6 +7,7 @@ model service refuses anything else, for ever: the faulty part is sent again eac
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -151,23 +152,22 @@ def repair_history(messages: Iterable[Message]) -> RepairedHistory:
     source = list(messages)
     out: list[Message] = []
     notes: list[str] = []
-    taken: set[int] = set()  # positions of tool messages already placed
+    results = _Results(source)
     for index, message in enumerate(source):
         if isinstance(message, ToolMessage):
-            if index not in taken:
+            if index not in results.taken:
                 notes.append(f"dropped: {_stray(index, message).text}")
         elif isinstance(message, AssistantMessage) and message.tool_calls:
-            _repair_round(source, index, message, taken, out, notes)
+            _repair_round(index, message, results, out, notes)
         else:
             out.append(message)
     return RepairedHistory(out, notes)
 
 
 def _repair_round(
-    source: list[Message],
     index: int,
     message: AssistantMessage,
-    taken: set[int],
+    source: _Results,
     out: list[Message],
     notes: list[str],
 ) -> None:
@@ -175,7 +175,7 @@ def _repair_round(
     calls: list[ToolCall] = []
     used: set[str] = set()
     for call in message.tool_calls:
-        found = _find_result(source, index + 1, call.call_id, taken)
+        found = source.take(call.call_id, index)
         fresh = _fresh_id(call.call_id, used)
         used.add(fresh)
         if fresh != call.call_id:
@@ -186,7 +186,6 @@ def _repair_round(
             result = interrupted_result(call)
         else:
             position, result = found
-            taken.add(position)
             if result.call_id != fresh:
                 result = replace(result, call_id=fresh)
             if position != index + 1 + len(results):
@@ -199,21 +198,39 @@ def _repair_round(
     out.extend(results)
 
 
-def _find_result(
-    source: list[Message], start: int, call_id: str, taken: set[int]
-) -> tuple[int, ToolMessage] | None:
-    for position in range(start, len(source)):
-        message = source[position]
-        if isinstance(message, AssistantMessage):
-            if any(call.call_id == call_id for call in message.tool_calls):
-                return None  # the id belongs to a later call from here on
-        elif (
-            isinstance(message, ToolMessage)
-            and position not in taken
-            and message.call_id == call_id
-        ):
-            return position, message
-    return None
+class _Results:
+    """The results of a history, by call id: each one found once, in no time."""
+
+    def __init__(self, source: Sequence[Message]) -> None:
+        self.taken: set[int] = set()  # positions of results already placed
+        self._source = source
+        self._results: dict[str, deque[int]] = {}  # positions, by call id
+        self._calls: dict[str, deque[int]] = {}
+        for position, message in enumerate(source):
+            if isinstance(message, ToolMessage):
+                self._results.setdefault(message.call_id, deque()).append(position)
+            elif isinstance(message, AssistantMessage):
+                for call in message.tool_calls:
+                    self._calls.setdefault(call.call_id, deque()).append(position)
+
+    def take(self, call_id: str, asked: int) -> tuple[int, ToolMessage] | None:
+        """Take the first result behind the call, and before the next one of its id.
+
+        To be asked in the order of the history.
+        """
+        calls = self._calls.get(call_id, deque())
+        while calls and calls[0] <= asked:
+            calls.popleft()
+        results = self._results.get(call_id, deque())
+        while results and results[0] <= asked:
+            results.popleft()
+        if not results or (calls and calls[0] < results[0]):
+            return None  # from there on the id belongs to a later call
+        position = results.popleft()
+        message = self._source[position]
+        assert isinstance(message, ToolMessage)  # noqa: S101 - for the type checkers
+        self.taken.add(position)
+        return position, message
 
 
 def _fresh_id(call_id: str, used: set[str]) -> str:
