@@ -295,3 +295,21 @@ async def test_a_model_stays_when_its_provider_was_only_forgotten(loads):
     engine = await engines.acquire(SETTINGS, User())
     gc.collect()
     assert await engines.acquire(SETTINGS, User()) is engine
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_progress_line_is_for_terminals_only(terminal, monkeypatch):
+    import io
+
+    from lighter_local import _native
+
+    out = io.StringIO()
+    out.isatty = lambda: terminal
+    monkeypatch.setattr(_native.sys, "stderr", out)
+    line = _native._ProgressLine("loading x.gguf …")
+    shown = out.getvalue()
+    line.clear()
+    assert shown == ("loading x.gguf …" if terminal else "")
+    assert out.getvalue().strip("\r ") == shown.strip("\r ")
+    monkeypatch.setattr(_native.sys, "stderr", None)
+    _native._ProgressLine("nothing").clear()

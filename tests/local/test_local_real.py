@@ -169,12 +169,11 @@ async def test_histories_of_all_kinds_are_answered(add):
     provider = LocalProvider(max_output_tokens=8)
     for end in (3, 4, 5, 8, 9, 11):
         request = ModelRequest(history[:end], tool_specs=[add])
-        try:
-            message = await provider.invoke(request)
-        except ModelError as error:
-            assert error.response_status == "length"  # it may chat on, but was asked
-        else:
-            assert isinstance(message, AssistantMessage)
+        reply = await asyncio.gather(provider.invoke(request), return_exceptions=True)
+        # It may chat on past its limit; what matters is that it was asked.
+        assert isinstance(reply[0], AssistantMessage) or (
+            reply[0].response_status == "length"
+        )
 
 
 async def test_a_bad_request_is_refused_before_anything_is_loaded(monkeypatch):

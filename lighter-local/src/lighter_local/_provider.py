@@ -21,6 +21,7 @@ from ._engine import Engine, acquire, release
 from ._models import SMOLLM2, find_model
 from ._native import Settings
 from ._prompt import check_parts
+from ._threads import run_in_thread
 
 __all__ = ["LocalProvider"]
 
@@ -154,8 +155,10 @@ class LocalProvider:
         template = self._chat_template
         if isinstance(template, Path):
             template = _template_text(template)
+        # On a thread: a reference to a hub may download for minutes.
+        model = await run_in_thread(lambda: find_model(self._asked))
         settings = Settings(
-            path=find_model(self._asked).path.resolve(),
+            path=model.path.resolve(),
             context_size=self._context_size,
             parallel=self._parallel,
             threads=self._threads,

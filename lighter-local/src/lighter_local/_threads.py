@@ -7,14 +7,19 @@ or 139). So each has a flag that its callback obeys, and all are joined at exit.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from lighter_core.errors import ModelError
 
-__all__ = ["NativeThread"]
+__all__ = ["NativeThread", "run_in_thread"]
+
+_T = TypeVar("_T")
 
 _lock = threading.Lock()
 _alive: set[NativeThread] = set()
@@ -67,6 +72,25 @@ class NativeThread(threading.Thread):
             del self._work
             with _lock:
                 _alive.discard(self)
+
+
+async def run_in_thread(function: Callable[[], _T]) -> _T:
+    """Run a blocking Python function on a thread that no exit waits for.
+
+    Raises:
+        Exception: Whatever the function raises.
+    """
+    future: Future[_T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="lighter-local-find", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 def _leave_all() -> None:
