@@ -97,7 +97,7 @@ class ClientPool(Generic[_ClientT]):
         for loop, (_, anchor) in entries:
             if loop is here:
                 await anchor.aclose()
-            elif not loop.is_closed():
+            elif loop.is_running():  # else its shutdown closes them
                 with suppress(RuntimeError):  # it closed in this moment
                     asyncio.run_coroutine_threadsafe(_finish(anchor), loop)
         with self._lock:
