@@ -592,7 +592,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.dictionaries(st.text(), JSON), st.sampled_from([None, 2]))
 def test_members_are_cut_out_exactly(value, indent):
     """Each member's text parses to its value and stands in the text."""
@@ -604,7 +604,7 @@ def test_members_are_cut_out_exactly(value, indent):
     assert all(m.whole in text and m.whole.endswith(m.text) for m in found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(JSON), st.sampled_from([None, 2]))
 def test_elements_are_cut_out_exactly(value, indent):
     """Each element's text parses to its value and stands in the text."""
