@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lighter_core import ModelError
-from lighter_local import _engine as engines
+from lighter_local import _registry as registry
 from lighter_local._engine import Engine
 from lighter_local._native import Settings
 
@@ -228,14 +228,14 @@ def loads(monkeypatch):
             raise ModelError("damaged", "invalid_request", provider="local")
         return Library(), False
 
-    monkeypatch.setattr(engines, "load_server", load)
-    monkeypatch.setattr(engines, "_entries", {})
+    monkeypatch.setattr(registry, "load_server", load)
+    monkeypatch.setattr(registry, "_entries", {})
     return state
 
 
 async def test_a_model_is_loaded_once_for_all(loads):
     users = [User() for _ in range(5)]
-    found = await asyncio.gather(*(engines.acquire(SETTINGS, user) for user in users))
+    found = await asyncio.gather(*(registry.acquire(SETTINGS, user) for user in users))
     assert loads["count"] == 1
     assert len({id(each) for each in found}) == 1
 
@@ -245,7 +245,7 @@ def test_a_model_is_shared_between_loops_and_threads(loads):
     users = [User() for _ in range(4)]
 
     def work(user):
-        found.append(asyncio.run(engines.acquire(SETTINGS, user)))
+        found.append(asyncio.run(registry.acquire(SETTINGS, user)))
 
     threads = [threading.Thread(target=work, args=(user,)) for user in users]
     for thread in threads:
@@ -260,15 +260,15 @@ async def test_a_load_that_failed_is_tried_again(loads):
     loads["fail"] = 1
     user = User()
     with pytest.raises(ModelError, match="damaged"):
-        await engines.acquire(SETTINGS, user)
-    assert isinstance(await engines.acquire(SETTINGS, user), Engine)
+        await registry.acquire(SETTINGS, user)
+    assert isinstance(await registry.acquire(SETTINGS, user), Engine)
     assert loads["count"] == 2
 
 
 async def test_cancelling_one_who_waits_for_the_load_harms_no_other(loads):
     one, two = User(), User()
-    first = asyncio.create_task(engines.acquire(SETTINGS, one))
-    second = asyncio.create_task(engines.acquire(SETTINGS, two))
+    first = asyncio.create_task(registry.acquire(SETTINGS, one))
+    second = asyncio.create_task(registry.acquire(SETTINGS, two))
     await asyncio.sleep(0.01)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -279,22 +279,22 @@ async def test_cancelling_one_who_waits_for_the_load_harms_no_other(loads):
 
 async def test_the_last_user_unloads_the_model(loads):
     one, two = User(), User()
-    engine = await engines.acquire(SETTINGS, one)
-    await engines.acquire(SETTINGS, two)
-    await engines.release(one)
-    await engines.release(one)
+    engine = await registry.acquire(SETTINGS, one)
+    await registry.acquire(SETTINGS, two)
+    await registry.release(one)
+    await registry.release(one)
     assert await texts(engine) == ["0", "1", "2"]
-    await engines.release(two)
+    await registry.release(two)
     with pytest.raises(ModelError, match="closed"):
         await texts(engine)
-    assert await engines.acquire(SETTINGS, one) is not engine
+    assert await registry.acquire(SETTINGS, one) is not engine
     assert loads["count"] == 2
 
 
 async def test_a_model_stays_when_its_provider_was_only_forgotten(loads):
-    engine = await engines.acquire(SETTINGS, User())
+    engine = await registry.acquire(SETTINGS, User())
     gc.collect()
-    assert await engines.acquire(SETTINGS, User()) is engine
+    assert await registry.acquire(SETTINGS, User()) is engine
 
 
 @pytest.mark.parametrize("terminal", [True, False])

