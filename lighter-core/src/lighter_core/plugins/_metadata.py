@@ -10,7 +10,7 @@ import logging
 import re
 from dataclasses import dataclass
 
-__all__ = ["GROUPS", "InstalledPlugin", "read_installed"]
+__all__ = ["GROUPS", "InstalledPlugin", "normal_name", "read_installed"]
 
 logger: logging.Logger = logging.getLogger("lighter.plugins")
 
@@ -56,7 +56,7 @@ def read_installed() -> list[InstalledPlugin]:
             text = distribution.read_text("entry_points.txt")
             if not text or "lighter." not in text:
                 continue
-            dist = _normal(distribution.name)
+            dist = normal_name(distribution.name)
             if dist in seen:
                 logger.debug("second copy of distribution %s ignored", dist)
                 continue
@@ -83,5 +83,6 @@ def read_installed() -> list[InstalledPlugin]:
     return sorted(found.values(), key=lambda e: (e.kind, e.name, e.dist))
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
+    """Return a distribution's name in its normal form."""
     return re.sub(r"[-_.]+", "-", name).lower()

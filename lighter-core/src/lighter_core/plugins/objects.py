@@ -89,7 +89,7 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
             function = cast("Any", function).__func__
         mark = getattr(function, _MARK, None) if inspect.isroutine(function) else None
         if not isinstance(mark, dict):
-            if attribute in _SPECS and inspect.isroutine(function):
+            if attribute in _SPECS and callable(function):
                 raise HookError(
                     f"{attribute} of plugin {name!r} is not marked: put @hookimpl above"
                     " it, or it would never run",
@@ -114,6 +114,8 @@ def _check_function(
     problem = _spec_problem(spec, mark)
     if problem is None and _is_generator(function):
         problem = "is a generator; return the value instead"
+    if problem is None and spec not in EVENTS and inspect.iscoroutinefunction(function):
+        problem = "is async, which only the hooks of a run may be; use a plain def"
     if problem is None:
         allowed = _arguments(spec)
         for parameter in inspect.signature(function).parameters.values():

@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..errors import (
     HookError,
@@ -25,7 +25,7 @@ from ..errors import (
     PluginLoadError,
     PluginNotFoundError,
 )
-from ._metadata import InstalledPlugin, read_installed
+from ._metadata import InstalledPlugin, normal_name, read_installed
 
 if TYPE_CHECKING:
     import pluggy
@@ -152,18 +152,22 @@ class Registry:
         from ..tools import Tool
 
         loaded = self._load("tools", name, dist)
-        tools: list[Tool] = []
-        for group in loaded.manager.hook.get_tools():
-            for each in group:
-                if not isinstance(each, Tool):
-                    raise PluginError(
-                        f"the tools plugin {name!r} gave {type(each).__name__}, which is"
-                        " no Tool",
-                        kind="tools",
-                        name=name,
-                        dist=dist,
-                    )
-                tools.append(each)
+        groups: list[object] = loaded.manager.hook.get_tools() or [None]
+        given: list[object] = []  # pluggy leaves None out of its results
+        for group in groups:
+            given.extend(
+                cast("Iterable[object]", group) if _is_many(group) else [group]
+            )
+        tools = [each for each in given if isinstance(each, Tool)]
+        for each in given:
+            if not isinstance(each, Tool):
+                raise PluginError(
+                    f"the tools plugin {name!r} gave {type(each).__name__}; get_tools"
+                    " must return an iterable of Tool objects",
+                    kind="tools",
+                    name=name,
+                    dist=dist,
+                )
         return tools
 
     def load_hooks(self, name: str, *, dist: str | None = None) -> object:
@@ -188,7 +192,7 @@ class Registry:
             return self._loaded[key]
 
     def _find(self, kind: str, name: str, dist: str | None) -> InstalledPlugin:
-        wanted = None if dist is None else _normal(dist)
+        wanted = None if dist is None else normal_name(dist.strip())
         served = [entry for entry in self.discover(kind) if entry.name == name]
         found = [e for e in served if wanted is None or e.dist == wanted]
         if not found:
@@ -243,6 +247,10 @@ class Registry:
         return PluginNotFoundError(text, kind=kind, name=name, dist=dist)
 
 
+def _is_many(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
 def _need_kind(kind: str) -> None:
     if kind not in _SPECS:
         raise ValueError(f"kind must be one of {', '.join(_SPECS)}, got {kind!r}")
@@ -254,11 +262,7 @@ def _names(given: Iterable[str] | None, variable: str) -> frozenset[str] | None:
         if text is None:
             return None
         given = (part.strip() for part in text.split(",") if part.strip())
-    return frozenset(_normal(each) for each in given)
-
-
-def _normal(dist: str) -> str:
-    return dist.strip().replace("_", "-").replace(".", "-").lower()
+    return frozenset(normal_name(each.strip()) for each in given)
 
 
 def _import(entry: InstalledPlugin) -> _Loaded:
@@ -268,7 +272,8 @@ def _import(entry: InstalledPlugin) -> _Loaded:
     )
     module_name, _, attribute = entry.value.partition(":")
     try:
-        plugin: object = importlib.import_module(module_name)
+        module = importlib.import_module(module_name)
+        plugin: object = module
         for part in attribute.split(".") if attribute else ():
             plugin = getattr(plugin, part)
     except (Exception, SystemExit) as error:  # a declared border
@@ -278,7 +283,8 @@ def _import(entry: InstalledPlugin) -> _Loaded:
             name=entry.name,
             dist=entry.dist,
         ) from error
-    wanted = getattr(plugin, "PLUGIN_API", 1)
+    # The module speaks for the objects in it.
+    wanted = getattr(plugin, "PLUGIN_API", getattr(module, "PLUGIN_API", 1))
     if wanted != PLUGIN_API:
         raise IncompatiblePluginError(
             f"{source} was written for plugin interface {wanted!r}; this lighter-core has"
