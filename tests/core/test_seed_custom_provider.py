@@ -193,30 +193,48 @@ async def test_an_answer_that_is_no_message_is_a_bad_response() -> None:
 
 
 async def test_the_providers_generator_is_always_closed() -> None:
-    """After success, failure, and an early stop."""
+    """After success, failure, a breach of the grammar and an early stop."""
     closed: list[str] = []
 
-    class Watched(Parrot):
-        def __init__(self, fail: bool = False) -> None:
-            self.fail = fail
+    class Watched:
+        """Iterates over a script and notes that it was closed, by the loop alone."""
 
-        async def stream(
-            self, request: ModelRequest
-        ) -> AsyncGenerator[ProviderStreamEvent, None]:
-            try:
-                yield TextDelta("a")
-                if self.fail:
-                    raise ModelError("cut", "network_error")
-                await asyncio.sleep(0)
-                yield MessageEvent(AssistantMessage("a"))
-            finally:
-                closed.append("closed")
+        def __init__(self, script: list[Any]) -> None:
+            self.script = script
 
-    await finish(Agent(Watched()), "stream")
-    await finish(Agent(Watched(fail=True)), "stream")
-    async with Agent(Watched()).stream("x") as stream:
-        await anext(stream)
+        def __aiter__(self) -> Any:
+            return self
+
+        async def __anext__(self) -> Any:
+            if not self.script:
+                raise StopAsyncIteration
+            step = self.script.pop(0)
+            if isinstance(step, Exception):
+                raise step
+            return step
+
+        async def aclose(self) -> None:
+            closed.append("closed")
+
+    class Provided(Parrot):
+        def __init__(self, *script: Any) -> None:
+            self.script = list(script)
+
+        def stream(self, request: ModelRequest) -> Any:
+            return Watched(self.script)
+
+    done = MessageEvent(AssistantMessage("a"))
+    await finish(Agent(Provided(TextDelta("a"), done)), "stream")
+    assert closed == ["closed"]
+    error = ModelError("cut", "network_error")
+    await finish(Agent(Provided(TextDelta("a"), error)), "stream")
+    assert closed == ["closed"] * 2
+    await finish(Agent(Provided(done, done)), "stream")
     assert closed == ["closed"] * 3
+    never: list[Any] = [TextDelta("a")] * 200
+    async with Agent(Provided(*never)).stream("x") as stream:
+        await anext(stream)
+    assert closed == ["closed"] * 4
 
 
 async def test_stream_may_return_any_asynchronous_iterator() -> None:

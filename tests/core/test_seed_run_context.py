@@ -138,6 +138,27 @@ async def test_before_agent_hook_sees_the_input_in_its_run_context() -> None:
     assert seen == [tuple(history)]
 
 
+async def test_run_context_shows_the_input_that_before_agent_made() -> None:
+    """After the replacement every hook sees the new input."""
+    seen: list[tuple[Message, ...]] = []
+
+    def look(_: ModelRequest, run: RunContext[Any]) -> None:
+        seen.append(tuple(run.messages))
+
+    agent = Agent(
+        FakeProvider(["d"]),
+        hooks=[
+            BeforeAgentHook(
+                hook_name="other",
+                hook_function=lambda _: AgentRequest([UserMessage("other")]),
+            ),
+            BeforeModelHook(hook_name="look", hook_function=look),
+        ],
+    )
+    await agent.run("x")
+    assert seen == [(UserMessage("other"),)]
+
+
 async def test_run_context_counts_and_shows_messages_without_the_system_prompt() -> (
     None
 ):

@@ -118,6 +118,18 @@ async def test_text_is_forwarded_while_the_reply_is_still_being_made() -> None:
             await anext(stream)
 
 
+async def test_empty_deltas_are_not_shown() -> None:
+    """They would say nothing."""
+    script = [
+        TextDelta(""),
+        ReasoningDelta(""),
+        TextDelta("a"),
+        MessageEvent(AssistantMessage("a")),
+    ]
+    events = await read(Agent(FakeProvider([script])))
+    assert [e.type for e in events] == ["text_delta", "response"]  # type: ignore[attr-defined]
+
+
 async def test_nothing_runs_before_the_first_event_is_asked_for() -> None:
     """Neither the call nor entering the block starts anything."""
     provider = FakeProvider(["x"])
