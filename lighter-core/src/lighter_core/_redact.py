@@ -6,16 +6,18 @@ import re
 
 __all__ = ["redact"]
 
+_SHORTEST = 6
 _BETWEEN = re.compile(r"([\s'\"<>]+)")
 
 
 def redact(text: str, *secrets: str | None) -> str:
     """Return the text without the secrets, and URLs in it without user and query.
 
-    The cost is linear in the length of the text.
+    A secret of less than six characters is none: its letters would be taken out of
+    ordinary words. The cost is linear in the length of the text.
     """
     for secret in secrets:
-        if secret:
+        if secret and len(secret) >= _SHORTEST:
             text = text.replace(secret, "[redacted]")
     if "://" not in text:
         return text

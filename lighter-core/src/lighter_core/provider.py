@@ -21,7 +21,9 @@ class Provider(Protocol):
     `asyncio.CancelledError` is never caught for good.
 
     A provider may have an attribute `capabilities`, a `frozenset[str]` of what it can
-    do beyond text and tools; absent means empty.
+    do beyond text and tools; absent means empty. The words: `"output"` and
+    `"tool_choice"` for these fields of a request, `"image"` and `"file"` for these parts
+    of a user message.
     """
 
     @property

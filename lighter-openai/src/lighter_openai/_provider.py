@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIProvider", "OpenAIProviderOptions"]
 
-_SHORTEST_SECRET = 6
 _RESERVED = frozenset({"input", "model", "stream"})
 
 
@@ -126,7 +125,7 @@ class OpenAIProvider:
             self._refuse(f"extra_body must not hold {taken[0]!r}: Lighter sets it")
         self._options = fields
         # A word such as "none" for a local server is no secret, and stands in any text.
-        self._secrets = (key,) if key and len(key) >= _SHORTEST_SECRET else ()
+        self._secrets = (key,)
         self._target = Target(self._dialect, endpoint_of(url), model)
         self._clients = self._clients_type(
             api_key=key or "",
