@@ -125,7 +125,7 @@ class OpenAIProvider:
             self._refuse(f"extra_body must not hold {taken[0]!r}: Lighter sets it")
         self._options = fields
         # A word such as "none" for a local server is no secret, and stands in any text.
-        self._secrets = (key,)
+        self._secrets = (key,) if key else ()
         self._target = Target(self._dialect, endpoint_of(url), model)
         self._clients = self._clients_type(
             api_key=key or "",
