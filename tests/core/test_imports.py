@@ -20,6 +20,7 @@ PACKAGE = Path(lighter_core.__file__).parent
 LAYERS = {
     "_callables": 0,
     "_closing": 0,
+    "_notes": 0,
     "_content": 0,
     "_docstring": 0,
     "_json": 0,

@@ -44,10 +44,12 @@ from .errors import (
     ToolError,
 )
 from .events import (
+    HostedToolItem,
     MessageEvent,
     ProviderStreamEvent,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolCallFinished,
     ToolCallStarted,
 )
@@ -111,6 +113,7 @@ __all__ = [
     "HistoryError",
     "HistoryProblem",
     "HookError",
+    "HostedToolItem",
     "ImagePart",
     "IncompatiblePluginError",
     "JSONObject",
@@ -148,6 +151,7 @@ __all__ = [
     "TextPart",
     "Tool",
     "ToolCall",
+    "ToolCallDelta",
     "ToolCallFinished",
     "ToolCallStarted",
     "ToolChoice",

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from ._chain import HookChain
 from ._channel import Sink
 from ._closing import close_stream
+from ._notes import collect_notes
 from ._state import RunState
 from ._tool_text import shorten
 from .errors import HookError, ProviderContractError
 from .events import (
+    HostedToolItem,
     MessageEvent,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolCallFinished,
     ToolCallStarted,
 )
@@ -60,7 +63,8 @@ async def run_loop(
     """
     started = time.perf_counter()
     try:
-        await _rounds(setup, state, sink)
+        with collect_notes(state.notes):
+            await _rounds(setup, state, sink)
         if setup.chain.has("after_agent"):
             messages = await setup.chain.run(
                 "after_agent", state.messages(), state.context
@@ -167,6 +171,9 @@ async def _stream_reply(
                     await sink.room()
             elif isinstance(event, MessageEvent):
                 message = event.message
+            elif isinstance(event, ToolCallDelta | HostedToolItem):
+                if sink.emit(event):
+                    await sink.room()
             else:
                 raise ProviderContractError(
                     f"provider {provider.name!r} yielded a {type(event).__name__} (event"

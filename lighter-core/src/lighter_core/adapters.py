@@ -19,6 +19,7 @@ from ._json import (
     encode_text,
     load_json,
 )
+from ._notes import note
 from ._redact import redact
 from ._sse import EventStreamSplitter
 from .errors import ModelError, ModelErrorCode
@@ -41,6 +42,7 @@ __all__ = [
     "need_key",
     "need_model_id",
     "normal_call_id",
+    "note",
     "redact",
     "require_valid_history",
     "retry_after_seconds",

@@ -1,8 +1,8 @@
 """The events of a stream.
 
-Providers yield `TextDelta`, `ReasoningDelta` and one `MessageEvent`. An agent's
-stream shows the deltas, tool events of its own, and one `AgentResponse` last. Both
-unions are open: a later version may add members, so end a `match` with `case _`.
+Providers yield deltas and items of hosted tools, then one `MessageEvent`. An agent's
+stream shows the deltas and items, tool events of its own, and one `AgentResponse` last.
+Both unions are open: a later version may add members, so end a `match` with `case _`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Literal, TypeAlias
 from .messages import AssistantMessage, ToolCall, ToolMessage
 
 __all__ = [
+    "HostedToolItem",
     "MessageEvent",
     "ProviderStreamEvent",
     "ReasoningDelta",
     "TextDelta",
+    "ToolCallDelta",
     "ToolCallFinished",
     "ToolCallStarted",
 ]
@@ -47,6 +49,34 @@ class MessageEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a call's argument text, while the model writes it.
+
+    Nothing of it is complete or checked: show it, do not act on it. The call itself is
+    in the complete reply.
+    """
+
+    call_id: str
+    tool_name: str
+    arguments: str
+    type: Literal["tool_call_delta"] = field(default="tool_call_delta", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HostedToolItem:
+    """Something that a tool of the service itself has done, such as a web search.
+
+    Attributes:
+        name: The service's word for it, e.g. `"web_search_call"`.
+        item: The service's own item as JSON text.
+    """
+
+    name: str
+    item: str
+    type: Literal["hosted_tool_item"] = field(default="hosted_tool_item", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCallStarted:
     """A tool is about to run; it runs once the consumer asks for the next event."""
 
@@ -67,4 +97,6 @@ class ToolCallFinished:
     )
 
 
-ProviderStreamEvent: TypeAlias = TextDelta | ReasoningDelta | MessageEvent
+ProviderStreamEvent: TypeAlias = (
+    TextDelta | ReasoningDelta | ToolCallDelta | HostedToolItem | MessageEvent
+)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .events import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallStarted
+from .events import (
+    HostedToolItem,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from .messages import AssistantMessage, Message, Usage
 
 __all__ = ["AgentResponse", "AgentStreamEvent", "RunStatus"]
@@ -60,5 +67,11 @@ class AgentResponse:
 
 
 AgentStreamEvent: TypeAlias = (
-    TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | AgentResponse
+    TextDelta
+    | ReasoningDelta
+    | ToolCallDelta
+    | HostedToolItem
+    | ToolCallStarted
+    | ToolCallFinished
+    | AgentResponse
 )
