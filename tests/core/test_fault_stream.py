@@ -542,6 +542,25 @@ async def test_dropped_stream_is_collected_and_its_run_ends(cycle: bool) -> None
     assert_all_ended(provider)
 
 
+@pytest.mark.parametrize("k", range(1, EVENTS))
+async def test_garbage_stream_with_a_parked_run_is_never_destroyed_pending(
+    k: int,
+) -> None:
+    """KF-052: a run that waits for its consumer alone is held until it has ended."""
+    agent, provider, ledger = scenario()
+    stream = agent.stream("go")
+    events = [await anext(stream) for _ in range(k)]
+    stream.self = stream  # type: ignore[attr-defined]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    del stream
+    gc.collect()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert_all_ended(provider)
+    assert_nothing_unasked(events, ledger)
+
+
 async def test_stream_collected_in_another_thread_ends_on_its_own_loop() -> None:
     """The last reference may go in any thread."""
     provider = FakeProvider([[TextDelta("a"), Pause(60)]])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from lighter_core import (
     Agent,
+    AgentRequest,
     AgentResponse,
     AssistantMessage,
     FilePart,
@@ -30,6 +31,7 @@ from lighter_core import (
     MessageEvent,
     Model,
     ModelError,
+    ModelRequest,
     NativeContext,
     PluginConflictError,
     PluginError,
@@ -213,6 +215,15 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: UserMessage(3), "UserMessage.content"),  # type: ignore[arg-type]
     (lambda: UserMessage(b"x"), "UserMessage.content"),  # type: ignore[arg-type]
     (lambda: UserMessage(["x"]), "UserMessage.content"),  # type: ignore[list-item]
+    (lambda: ModelRequest("x"), "ModelRequest.messages"),  # type: ignore[arg-type]
+    (lambda: ModelRequest([3]), "ModelRequest.messages"),  # type: ignore[list-item]
+    (lambda: AgentRequest("x"), "AgentRequest.messages"),  # type: ignore[arg-type]
+    (lambda: Agent(FakeProvider(), tools="x"), "Agent(tools=…)"),
+    (lambda: Agent(FakeProvider(), tools=3), "Agent(tools=…)"),  # type: ignore[arg-type]
+    (lambda: Agent(FakeProvider(), hooks="x"), "Agent(hooks=…)"),
+    (lambda: Agent(FakeProvider(), system_prompt=3), "Agent(system_prompt=…)"),  # type: ignore[arg-type]
+    (lambda: Agent(3), "Provider"),  # type: ignore[arg-type]
+    (lambda: Agent(FakeProvider), "Provider"),  # type: ignore[arg-type]
     (lambda: TextPart(None), "TextPart.text"),  # type: ignore[arg-type]
     (lambda: ToolCall(1, "t"), "ToolCall.call_id"),  # type: ignore[arg-type]
     (lambda: ToolCall("c", None), "ToolCall.tool_name"),  # type: ignore[arg-type]

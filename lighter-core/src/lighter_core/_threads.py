@@ -18,7 +18,8 @@ from typing import TypeVar
 __all__ = ["call_in_thread"]
 
 _T = TypeVar("_T")
-_Job = Callable[[], None]
+_Report = Callable[[], None]
+_Job = Callable[[], _Report]
 
 _IDLE_SECONDS = 30.0
 
@@ -40,10 +41,12 @@ class _Worker(threading.Thread):
                         _idle.remove(self)
                         return
                 continue  # a job is on its way
-            job()
-            del job  # hold no result while idle
-            with _lock:
+            report = job()
+            del job
+            with _lock:  # before the report: its reader may have the next job ready
                 _idle.append(self)
+            report()
+            del report  # hold no result while idle
 
 
 _lock = threading.Lock()
@@ -88,7 +91,7 @@ async def call_in_thread(function: Callable[[], _T]) -> _T:
         if not waiter.done():
             waiter.set_result(None)
 
-    def job() -> None:
+    def job() -> _Report:
         try:
             outcomes.append((True, context.run(function)))
         except StopIteration as error:
@@ -97,6 +100,9 @@ async def call_in_thread(function: Callable[[], _T]) -> _T:
             outcomes.append((False, stopped))
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             outcomes.append((False, error))
+        return report
+
+    def report() -> None:
         try:
             loop.call_soon_threadsafe(deliver)
         except RuntimeError:

@@ -77,6 +77,9 @@ class Agent:
             model = Model(model)
         if isinstance(system_prompt, str):
             system_prompt = SystemMessage(system_prompt)
+        _need_list("tools", tools)
+        _need_list("hooks", hooks)
+        _need_prompt(system_prompt)
         _need("system_prompt", system_prompt, SystemMessage, "a str, a SystemMessage")
         _need("limits", limits, RunLimits, "a RunLimits")
         self._model = model
@@ -172,6 +175,22 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent(model={self._model!r}, tools={list(self._tools)!r})"
+
+
+def _need_list(name: str, given: object) -> None:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"Agent({name}=…) takes a list, got {type(given).__name__}: write"
+            f" {name}=[{given!r}]"
+        )
+
+
+def _need_prompt(given: object) -> None:
+    if given is not None and not isinstance(given, SystemMessage):
+        raise TypeError(
+            "Agent(system_prompt=…) takes a str, a SystemMessage or None, got"
+            f" {type(given).__name__}"
+        )
 
 
 def _history(messages: object) -> list[Message]:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, Union
 
-from .messages import Message
+from .messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 
 __all__ = [
     "AgentRequest",
@@ -60,13 +66,24 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 """`"auto"`, `"none"`, `"required"`, or the name of the one tool to call."""
 
 
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+
+
 def _own_list(owner: object, messages: object) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         raise TypeError(
             f"{type(owner).__name__}.messages must be a sequence of messages, got"
             f" {type(messages).__name__}"
         )
-    return list(messages)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    own: list[Message] = []
+    for each in messages:  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(each, _MESSAGES):
+            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(
+                f"{type(owner).__name__}.messages must hold messages, got {kind}"
+            )
+        own.append(each)
+    return own
 
 
 @dataclass(frozen=True, slots=True, init=False)
