@@ -252,6 +252,16 @@ async def test_leaving_the_block_closes_the_providers_stream() -> None:
         await anext(stream)
 
 
+async def test_a_closed_stream_starts_nothing() -> None:
+    """Closed before its first event, it stays without any."""
+    provider = FakeProvider(["never"])
+    stream = Agent(provider).stream("x")
+    await stream.aclose()
+    await stream.aclose()
+    assert [event async for event in stream] == []
+    assert provider.requests == []
+
+
 async def test_a_bare_break_ends_the_request_when_the_stream_goes() -> None:
     """Without the block, the run ends with the stream object."""
     never = asyncio.Event()
