@@ -20,6 +20,10 @@ from ._prompt import ChatMessage, native_messages, plain_messages, tool_list
 __all__ = ["Plan", "Sampling", "check_json", "plan_guided", "plan_native"]
 
 
+# Without it, a tiny model's poem goes round in circles up to the limit of tokens.
+_REPEAT_PENALTY = 1.1
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How replies are made."""
@@ -126,8 +130,13 @@ async def plan_guided(
             reply = await _collect(engine, body, spent)
             call = parse_call(reply.text, fitting)
             return Plan(reply.message(messages, [call]))
-    chat = answer_prompt(messages) if answering else plain_messages(messages)
-    return Plan(body=_shaped(sampling.body(chat), request), spent=spent)
+    if answering:
+        body = sampling.body(answer_prompt(messages))
+    else:
+        body = sampling.body(plain_messages(messages))
+        if request.output is None:
+            body["repeat_penalty"] = _REPEAT_PENALTY
+    return Plan(body=_shaped(body, request), spent=spent)
 
 
 def _shaped(body: dict[str, object], request: ModelRequest) -> dict[str, object]:
