@@ -38,16 +38,19 @@ def keep(_: object) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"hooks": {"before_model": keep}}, "hooks must be a list, got dict"),
-        ({"hooks": "audit"}, "hooks must be a list, got str"),
+        ({"hooks": {"before_model": keep}}, "Agent(hooks=…) takes a list, got dict"),
+        ({"hooks": "audit"}, "Agent(hooks=…) takes a list, got str"),
         (
             {"hooks": BeforeModelHook(hook_name="h", hook_function=keep)},
-            "hooks must be a list, got BeforeModelHook",
+            "Agent(hooks=…) takes a list, got BeforeModelHook",
         ),
-        ({"tools": ping}, "tools must be a list, got FunctionTool"),
-        ({"tools": "acme"}, "tools must be a list, got str"),
-        ({"system_prompt": 7}, "system_prompt must be a str, a SystemMessage or None"),
-        ({"limits": 7}, "limits must be a RunLimits or None, got int"),
+        ({"tools": ping}, "Agent(tools=…) takes a list, got FunctionTool"),
+        ({"tools": "acme"}, "Agent(tools=…) takes a list, got str"),
+        (
+            {"system_prompt": 7},
+            "Agent(system_prompt=…) takes a str, a SystemMessage or None",
+        ),
+        ({"limits": 7}, "Agent(limits=…) takes a RunLimits or None, got int"),
     ],
 )
 def test_agent_refuses_arguments_of_the_wrong_kind(
@@ -108,7 +111,7 @@ def test_requests_take_a_sequence_of_messages(kind: type, given: object) -> None
 
 
 async def test_hooks_cannot_smuggle_in_what_is_no_message() -> None:
-    """A request that holds other things is a wrong return value of the hook."""
+    """A request cannot hold other things; the error says which hook made it."""
     before_model = BeforeModelHook(
         hook_name="m",
         hook_function=lambda request: ModelRequest([*request.messages, "x"]),  # type: ignore[list-item]
@@ -120,8 +123,9 @@ async def test_hooks_cannot_smuggle_in_what_is_no_message() -> None:
     for hook in (before_model, before_agent):
         provider = FakeProvider(["never"])
         response = await Agent(provider, hooks=[hook]).run("hi")
-        assert isinstance(response.error, HookError)
-        assert "of messages" in str(response.error)
+        assert isinstance(response.error, TypeError)
+        assert "must hold messages, got str" in str(response.error)
+        assert any(hook.hook_name in note for note in response.error.__notes__)
         assert provider.requests == []
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from ._chain import HookChain
 from ._handle import RunHandle
+from ._inputs import history_of, hook_objects, need, need_list, tools_by_name
 from ._loop import LoopSetup, run_loop
 from ._state import RunState
 from ._stream import AgentStream, SyncAgentStream
 from ._sync import run_sync
-from .errors import ToolDefinitionError
 from .limits import RunLimits
-from .messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from .messages import Message, SystemMessage
 from .model import Model
 from .provider import Provider
 from .results import AgentResponse
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent"]
 
-logger: logging.Logger = logging.getLogger("lighter.agent")
-
 _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
-_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
-
-_T = TypeVar("_T")
 Input = str | Message | Sequence[Message]
 
 
@@ -77,19 +71,18 @@ class Agent:
             model = Model(model)
         if isinstance(system_prompt, str):
             system_prompt = SystemMessage(system_prompt)
-        _need_list("tools", tools)
-        _need_list("hooks", hooks)
-        _need_prompt(system_prompt)
-        _need("system_prompt", system_prompt, SystemMessage, "a str, a SystemMessage")
-        _need("limits", limits, RunLimits, "a RunLimits")
+        need_list("tools", tools)
+        need_list("hooks", hooks)
+        need("system_prompt", system_prompt, SystemMessage, "a str, a SystemMessage")
+        need("limits", limits, RunLimits, "a RunLimits")
         self._model = model
-        self._tools = _by_name(_listed("tools", tools))
+        self._tools = tools_by_name(tools)
         self._setup = LoopSetup(
             provider=model.provider,
             tools=self._tools,
             specs=tuple(tool.get_spec() for tool in self._tools.values()),
             system=system_prompt,
-            chain=HookChain(_hook_objects(_listed("hooks", hooks))),
+            chain=HookChain(hook_objects(hooks)),
             limits=RunLimits(model_calls=None) if limits is None else limits,
         )
 
@@ -116,7 +109,7 @@ class Agent:
             messages: A user's text, one message, or the whole history.
             deps: Anything that tools and hooks shall find in their `RunContext`.
         """
-        return run_loop(self._setup, RunState(_history(messages), deps), None)
+        return run_loop(self._setup, RunState(history_of(messages), deps), None)
 
     def run_sync(self, messages: Input, /, *, deps: object = None) -> AgentResponse:
         """Run from synchronous code; as `run`.
@@ -128,7 +121,7 @@ class Agent:
         Raises:
             RuntimeError: When called inside a run that `run_sync` started, on its loop.
         """
-        state = RunState(_history(messages), deps)
+        state = RunState(history_of(messages), deps)
         return run_sync(
             lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
         )
@@ -140,7 +133,7 @@ class Agent:
             messages: As in `run`.
             deps: As in `run`.
         """
-        setup, state = self._setup, RunState(_history(messages), deps)
+        setup, state = self._setup, RunState(history_of(messages), deps)
         return AgentStream(lambda sink: run_loop(setup, state, sink), state)
 
     def stream_sync(
@@ -155,7 +148,7 @@ class Agent:
         Raises:
             RuntimeError: Without a running event loop.
         """
-        setup, state = self._setup, RunState(_history(messages), deps)
+        setup, state = self._setup, RunState(history_of(messages), deps)
         return RunHandle(lambda: run_loop(setup, state, None), state)
 
     async def aclose(self) -> None:
@@ -175,106 +168,3 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent(model={self._model!r}, tools={list(self._tools)!r})"
-
-
-def _need_list(name: str, given: object) -> None:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"Agent({name}=…) takes a list, got {type(given).__name__}: write"
-            f" {name}=[{given!r}]"
-        )
-
-
-def _need_prompt(given: object) -> None:
-    if given is not None and not isinstance(given, SystemMessage):
-        raise TypeError(
-            "Agent(system_prompt=…) takes a str, a SystemMessage or None, got"
-            f" {type(given).__name__}"
-        )
-
-
-def _history(messages: object) -> list[Message]:
-    """Return the input as a list of its own."""
-    if isinstance(messages, str):
-        return [UserMessage(messages)]
-    if isinstance(messages, _MESSAGES):
-        return [messages]
-    if not isinstance(messages, Sequence):
-        raise TypeError(
-            "an agent runs on a str, a message or a sequence of messages, got"
-            f" {type(messages).__name__}"
-        )
-    history: list[Message] = []
-    for number, each in enumerate(messages):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if not isinstance(each, _MESSAGES):
-            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
-            raise TypeError(
-                f"messages[{number}] must be a SystemMessage, UserMessage,"
-                f" AssistantMessage or ToolMessage, got {kind}"
-            )
-        history.append(each)
-    return history
-
-
-def _need(name: str, value: object, kind: type, wanted: str) -> None:
-    if value is not None and not isinstance(value, kind):
-        raise TypeError(
-            f"Agent: {name} must be {wanted} or None, got {type(value).__name__}"
-        )
-
-
-def _listed(name: str, given: Iterable[_T]) -> Iterable[_T]:
-    """Refuse what is one thing, or looks like many and would be taken apart."""
-    value: object = given
-    kind = type(value).__name__
-    if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
-        raise TypeError(f"Agent: {name} must be a list, got {kind}; write {name}=[…]")
-    return given
-
-
-def _by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:
-    found: dict[str, Tool] = {}
-    sources: dict[str, str] = {}
-    for each in tools:
-        for tool, source in _tools_of(each):
-            if tool.name in found:
-                raise ToolDefinitionError(
-                    f"two tools have the name {tool.name!r}: one from"
-                    f" {sources[tool.name]}, one from {source}; rename one",
-                    tool=tool.name,
-                )
-            near = next((n for n in found if n.lower() == tool.name.lower()), None)
-            if near is not None:
-                logger.warning(
-                    "the tools %s and %s differ by case only: models mix them up",
-                    near,
-                    tool.name,
-                )
-            found[tool.name], sources[tool.name] = tool, source
-    return found
-
-
-def _tools_of(given: object) -> list[tuple[Tool, str]]:
-    if isinstance(given, Tool):
-        return [(given, "the application")]
-    if isinstance(given, str):
-        from .plugins.registry import default_registry
-
-        plugin = f"the plugin {given!r}"
-        return [(tool, plugin) for tool in default_registry().load_tools(given)]
-    raise ToolDefinitionError(
-        f"tools must hold Tool objects and names of tools plugins, got {given!r}; make a"
-        " tool of a function with @tool"
-    )
-
-
-def _hook_objects(hooks: Iterable[object]) -> list[object]:
-    objects: list[object] = []
-    for each in hooks:
-        if isinstance(each, str):
-            from .plugins.registry import default_registry
-
-            objects.append(default_registry().load_hooks(each))
-        else:
-            objects.append(each)
-    return objects

@@ -57,10 +57,10 @@ def checked_replacement(
         HookError: Naming hook, event and plugin.
     """
     expected: str | None = None
-    if event == "before_agent" and not _is_request(value, AgentRequest):
-        expected = "an AgentRequest of messages"
-    elif event == "before_model" and not _is_request(value, ModelRequest):
-        expected = "a ModelRequest of messages"
+    if event == "before_agent" and not isinstance(value, AgentRequest):
+        expected = "an AgentRequest"
+    elif event == "before_model" and not isinstance(value, ModelRequest):
+        expected = "a ModelRequest"
     elif event == "after_model" and not isinstance(value, AssistantMessage):
         expected = "an AssistantMessage"
     elif event == "after_agent" and not _is_history(value):
@@ -75,10 +75,6 @@ def checked_replacement(
         event=event,
         plugin=plugin,
     )
-
-
-def _is_request(value: object, kind: type[AgentRequest | ModelRequest]) -> bool:
-    return isinstance(value, kind) and _is_history(value.messages)
 
 
 def _is_history(value: object) -> bool:

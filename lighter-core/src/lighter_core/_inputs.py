@@ -1,0 +1,106 @@
+"""What applications give to an agent, checked and brought into one form."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from .errors import ToolDefinitionError
+from .messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from .tools import Tool
+
+__all__ = ["history_of", "hook_objects", "need", "need_list", "tools_by_name"]
+
+logger: logging.Logger = logging.getLogger("lighter.agent")
+
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+
+
+def history_of(messages: object) -> list[Message]:
+    """Return the input as a list of its own."""
+    if isinstance(messages, str):
+        return [UserMessage(messages)]
+    if isinstance(messages, _MESSAGES):
+        return [messages]
+    if not isinstance(messages, Sequence):
+        raise TypeError(
+            "an agent runs on a str, a message or a sequence of messages, got"
+            f" {type(messages).__name__}"
+        )
+    history: list[Message] = []
+    for number, each in enumerate(messages):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if not isinstance(each, _MESSAGES):
+            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(
+                f"messages[{number}] must be a SystemMessage, UserMessage,"
+                f" AssistantMessage or ToolMessage, got {kind}"
+            )
+        history.append(each)
+    return history
+
+
+def need_list(name: str, given: object) -> None:
+    """Refuse what is one thing, or looks like many and would be taken apart."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"Agent({name}=…) takes a list, got {type(given).__name__}: write"
+            f" {name}=[…]"
+        )
+
+
+def need(name: str, value: object, kind: type, wanted: str) -> None:
+    """Refuse an option of the wrong type; `None` always passes."""
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(
+            f"Agent({name}=…) takes {wanted} or None, got {type(value).__name__}"
+        )
+
+
+def tools_by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:
+    """Return the tools, those of named plugins among them, each under its own name."""
+    found: dict[str, Tool] = {}
+    sources: dict[str, str] = {}
+    for each in tools:
+        for tool, source in _tools_of(each):
+            if tool.name in found:
+                raise ToolDefinitionError(
+                    f"two tools have the name {tool.name!r}: one from"
+                    f" {sources[tool.name]}, one from {source}; rename one",
+                    tool=tool.name,
+                )
+            near = next((n for n in found if n.lower() == tool.name.lower()), None)
+            if near is not None:
+                logger.warning(
+                    "the tools %s and %s differ by case only: models mix them up",
+                    near,
+                    tool.name,
+                )
+            found[tool.name], sources[tool.name] = tool, source
+    return found
+
+
+def _tools_of(given: object) -> list[tuple[Tool, str]]:
+    if isinstance(given, Tool):
+        return [(given, "the application")]
+    if isinstance(given, str):
+        from .plugins.registry import default_registry
+
+        plugin = f"the plugin {given!r}"
+        return [(tool, plugin) for tool in default_registry().load_tools(given)]
+    raise ToolDefinitionError(
+        f"tools must hold Tool objects and names of tools plugins, got {given!r}; make a"
+        " tool of a function with @tool"
+    )
+
+
+def hook_objects(hooks: Iterable[object]) -> list[object]:
+    """Return the hooks, names of plugins replaced by their plugin objects."""
+    objects: list[object] = []
+    for each in hooks:
+        if isinstance(each, str):
+            from .plugins.registry import default_registry
+
+            objects.append(default_registry().load_hooks(each))
+        else:
+            objects.append(each)
+    return objects
