@@ -1014,6 +1014,13 @@ async def test_handle_that_nobody_keeps_runs_to_its_end() -> None:
         await done.wait()
 
 
+async def test_run_that_is_closed_in_another_context_is_silent() -> None:
+    """KF-055: a coroutine dropped half-way is closed wherever the collector runs."""
+    coroutine = Agent(FakeProvider(["x"])).run("go")
+    contextvars.copy_context().run(coroutine.send, None)
+    coroutine.close()
+
+
 async def test_closing_styles_of_foreign_streams_are_all_awaited() -> None:
     """KF-058: aclose, async close, sync close or none: the right one, once."""
     log: list[str] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 __all__ = ["collect_notes", "note"]
@@ -25,7 +25,8 @@ def collect_notes(notes: list[str]) -> Generator[None]:
     try:
         yield
     finally:
-        _notes.reset(token)
+        with suppress(ValueError):  # a lost run is closed in the collector's context
+            _notes.reset(token)
 
 
 def note(text: str, *, provider: str) -> None:
