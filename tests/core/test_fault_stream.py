@@ -811,6 +811,44 @@ async def test_cancelled_error_of_a_hook_propagates(event: str, door: str) -> No
                 pass
 
 
+class Abrupt:
+    """Yields a delta and quits at once, while its consumer has the delta to read."""
+
+    name = "abrupt"
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def invoke(self, request: ModelRequest) -> AssistantMessage:
+        raise self.error
+
+    async def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        yield TextDelta("x")
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_quitting_while_the_consumer_does_not_wait_is_not_lost(
+    kind: type[BaseException],
+) -> None:
+    """Design 9.4: through the loop, and to the consumer who asks again."""
+    agent = Agent(Abrupt(kind("stop")))
+    events: list[Any] = []
+
+    async def main() -> None:
+        async for event in agent.stream("go"):
+            events.append(event)
+
+    with pytest.raises(kind, match="stop"):
+        asyncio.run(main())
+    with pytest.raises(kind, match="stop"):
+        events.extend(agent.stream_sync("go"))
+    assert events == [TextDelta("x")]
+    gc.collect()
+
+
 # Checkpoint torture: cancel at every suspension of a scenario.
 
 
