@@ -41,11 +41,9 @@ def history_of(messages: object) -> list[Message]:
 
 def need_list(name: str, given: object) -> None:
     """Refuse what is one thing, or looks like many and would be taken apart."""
+    kind = type(given).__name__
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"Agent({name}=…) takes a list, got {type(given).__name__}: write"
-            f" {name}=[…]"
-        )
+        raise TypeError(f"Agent({name}=…) takes a list, got {kind}: write {name}=[…]")
 
 
 def need(name: str, value: object, kind: type, wanted: str) -> None:
