@@ -37,6 +37,7 @@ LAYERS = {
     "history": 2,
     "limits": 2,
     "requests": 2,
+    "_output": 4,
     "_schema": 3,
     "_signature": 3,
     "provider": 3,
@@ -56,12 +57,16 @@ LAYERS = {
     "model": 6,
     "_loop": 7,
     "agent": 8,
-    "adapters": 9,
+    "adapters._exchange": 9,
+    "adapters._faults": 9,
+    "adapters._options": 9,
+    "adapters._raw": 9,
+    "adapters._sender": 9,
     "testing": 9,
 }
 
 # They only name again what other modules hold, so nobody inside imports them.
-FACADES = {"__init__", "plugins.__init__"}
+FACADES = {"__init__", "adapters.__init__", "plugins.__init__"}
 
 # Public in its own module, but not a name of the package: for authors of plugins and
 # providers, or for the loop itself.
@@ -82,7 +87,7 @@ NOT_EXPORTED = {
     "plugins.registry": {"InstalledPlugin", "default_registry"},
     "provider": set(),
     "requests": set(),
-    "results": set(),
+    "results": {"OutputT_co"},
     "tools": set(),
 }
 

@@ -115,8 +115,13 @@ async def use() -> None:
                     assert_type(error, BaseException | None)
                 case _:
                     pass
+    structured = await agent.run("Hello!", output=Sum)
+    assert_type(structured, AgentResponse[Sum])
+    assert_type(structured.raise_if_failed().output, Sum | None)
+    assert_type(agent.run_sync("Hello!", output=list[int]).output, list[int] | None)
     handle = agent.start("Hello!")
     assert_type(handle, RunHandle)
+    assert_type(agent.start("Hello!", output=Sum), RunHandle[Sum])
     assert_type(await handle, AgentResponse)
     model = Model.from_name("openai", model_id="m", api_key="k")
     assert_type(await model.invoke(ModelRequest([UserMessage("x")])), AssistantMessage)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, cast
 
 from ._state import Receipt, RunState
 from .errors import ModelError
 from .messages import Message
-from .results import AgentResponse
+from .results import AgentResponse, OutputT_co
 
 __all__ = ["RunHandle"]
 
 _CLOSE_WAIT = 5.0  # seconds; a tool that swallows a cancellation delays the end
 
 # The loop itself holds its tasks weakly; a run may outlive its handle.
-_running: set[asyncio.Task[AgentResponse | BaseException]] = set()
+_running: set[asyncio.Task[AgentResponse[object] | BaseException]] = set()
 
 
-class RunHandle:
+class RunHandle(Generic[OutputT_co]):
     """A started run: await it for its response.
 
     After `cancel()` awaiting it returns a failed response whose error is a `ModelError`
@@ -36,7 +36,7 @@ class RunHandle:
     """
 
     def __init__(
-        self, run: Callable[[], Awaitable[AgentResponse]], state: RunState
+        self, run: Callable[[], Awaitable[AgentResponse[object]]], state: RunState
     ) -> None:
         self._state = state
         self._loop = asyncio.get_running_loop()
@@ -72,10 +72,10 @@ class RunHandle:
         """
         return dict(self._state.receipts)
 
-    def __await__(self) -> Generator[Any, None, AgentResponse]:
+    def __await__(self) -> Generator[Any, None, AgentResponse[OutputT_co]]:
         return self._wait().__await__()
 
-    async def _wait(self) -> AgentResponse:
+    async def _wait(self) -> AgentResponse[OutputT_co]:
         try:
             await asyncio.wait([self._task])
         except asyncio.CancelledError:
@@ -89,14 +89,14 @@ class RunHandle:
         try:
             if isinstance(result, BaseException):
                 raise result
-            return result
+            return cast("AgentResponse[OutputT_co]", result)
         finally:
             del result  # its traceback holds this frame
 
 
 async def _guarded(
-    run: Callable[[], Awaitable[AgentResponse]], state: RunState
-) -> AgentResponse | BaseException:
+    run: Callable[[], Awaitable[AgentResponse[object]]], state: RunState
+) -> AgentResponse[object] | BaseException:
     """Hand a BaseException on as a value: it belongs to whoever awaits the handle."""
     try:
         return await run()

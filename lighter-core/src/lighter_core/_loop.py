@@ -50,7 +50,7 @@ class LoopSetup:
 
 async def run_loop(
     setup: LoopSetup, state: RunState, sink: Sink | None
-) -> AgentResponse:
+) -> AgentResponse[object]:
     """Run until the model asks for no more tools; return the response.
 
     Only `Exception` becomes a failed response. Cancellation and other BaseExceptions
@@ -85,7 +85,7 @@ async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
             await sink.barrier()
         message = await _call_model(setup, state, sink)
         state.add_reply(message)
-        if not message.tool_calls:
+        if not message.tool_calls and state.take_output(message):
             return
         for call in message.tool_calls:
             await _answer(setup, state, sink, call)
@@ -113,10 +113,7 @@ async def _call_model(
     setup: LoopSetup, state: RunState, sink: Sink | None
 ) -> AssistantMessage:
     state.progress.model_calls += 1
-    messages = state.context_messages()
-    if setup.system is not None:
-        messages.insert(0, setup.system)
-    request = ModelRequest(messages, tool_specs=setup.specs)
+    request = _next_request(setup, state)
     request = await setup.chain.run("before_model", request, state.context)
     started = time.perf_counter()
     if sink is None:
@@ -147,6 +144,20 @@ async def _call_model(
             )
         message = replaced
     return message
+
+
+def _next_request(setup: LoopSetup, state: RunState) -> ModelRequest:
+    messages = state.context_messages()
+    system, spec = setup.system, None
+    if state.plan is not None:
+        if "output" in getattr(setup.provider, "capabilities", ()):
+            spec = state.plan.spec
+        else:
+            prompt = [system.content] if system is not None else []
+            system = SystemMessage("\n\n".join([*prompt, state.plan.instruction]))
+    if system is not None:
+        messages.insert(0, system)
+    return ModelRequest(messages, tool_specs=setup.specs, output=spec)
 
 
 async def _stream_reply(
@@ -262,7 +273,9 @@ def _unknown_tool(setup: LoopSetup, call: ToolCall) -> ToolMessage:
     )
 
 
-def _ended(state: RunState, response: AgentResponse, started: float) -> AgentResponse:
+def _ended(
+    state: RunState, response: AgentResponse[object], started: float
+) -> AgentResponse[object]:
     seconds = time.perf_counter() - started
     extra = {
         "lighter_run_id": state.context.run_id,

@@ -26,6 +26,7 @@ __all__ = [
     "from_json_schema",
     "from_model",
     "object_text",
+    "schema_check",
     "schema_generator",
     "self_contained",
 ]
@@ -95,7 +96,12 @@ def from_json_schema(
             tool=tool,
         )
     own.setdefault("properties", {})
-    check = _schema_check(tool, own) if validate else None
+    try:
+        check = schema_check(own) if validate else None
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"the parameters of tool {tool!r} cannot be validated: {error}", tool=tool
+        ) from error
 
     def parse(text: str) -> tuple[tuple[object, ...], dict[str, Any]]:
         value = load_object(text)
@@ -106,34 +112,33 @@ def from_json_schema(
     return Parameters(own, parse)
 
 
-def _schema_check(tool: str, schema: dict[str, Any]) -> Callable[[object], None]:
+def schema_check(schema: dict[str, Any]) -> Callable[[object], None]:
+    """Return a function that raises `ArgumentsError` for what breaks the schema's rules.
+
+    Raises:
+        ValueError: When the schema is not valid, or jsonschema is not installed.
+    """
     try:
         from jsonschema import SchemaError
         from jsonschema.validators import validator_for
     except ImportError as error:
-        raise ToolDefinitionError(
-            f"tool {tool!r} has validate=True, which needs an optional package:"
-            " pip install 'lighter-core[jsonschema]'",
-            tool=tool,
+        raise ValueError(
+            "checking a JSON Schema needs an optional package:"
+            " pip install 'lighter-core[jsonschema]'"
         ) from error
     validator_class = validator_for(schema)
     try:
         validator_class.check_schema(schema)
     except SchemaError as error:
-        raise ToolDefinitionError(
-            f"the parameters of tool {tool!r} are not a valid JSON Schema:"
-            f" {error.message}",
-            tool=tool,
-        ) from error
+        raise ValueError(f"it is no valid JSON Schema: {error.message}") from error
     validator = validator_class(schema)
 
     def check(value: Any) -> None:
         faults: list[str] = []
         for fault in validator.iter_errors(value):
             place = ".".join(str(part) for part in fault.absolute_path)
-            faults.append(
-                f"{place or 'arguments'}: breaks the rule {fault.validator!r}"
-            )
+            rule = f"breaks the rule {fault.validator!r}"
+            faults.append(f"{place}: {rule}" if place else rule)
         if faults:
             raise ArgumentsError("; ".join(faults))
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ._schema import ArgumentsError
+from ._tool_text import shorten
 from .context import RunContext, RunProgress
+from .errors import OutputError
 from .history import interrupted_result
-from .messages import AssistantMessage, Message, ToolCall, ToolMessage
+from .messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from .results import AgentResponse, RunStatus
+
+if TYPE_CHECKING:
+    from ._output import OutputPlan
 
 __all__ = ["Receipt", "RunState"]
 
@@ -24,8 +30,11 @@ class RunState:
     shown with an "interrupted" one.
     """
 
-    def __init__(self, messages: list[Message], deps: object) -> None:
+    def __init__(
+        self, messages: list[Message], deps: object, plan: OutputPlan | None = None
+    ) -> None:
         self.input = messages
+        self.plan = plan
         self.progress: RunProgress = RunProgress()
         self.context: RunContext[object] = RunContext(
             deps=deps, run_id=uuid.uuid4().hex, progress=self.progress
@@ -38,6 +47,8 @@ class RunState:
         self._open: list[ToolCall] = []  # calls of the last reply without a result
         self._final: list[Message] | None = None
         self._stop_reason: str | None = None
+        self._output: object = None
+        self._repaired = False
 
     def add_reply(self, message: AssistantMessage) -> None:
         """Take a complete reply; its calls wait for results now."""
@@ -60,6 +71,29 @@ class RunState:
         """Take the result of the next open call."""
         self._new.append(message)
         del self._open[0]
+
+    def take_output(self, message: AssistantMessage) -> bool:
+        """Read the final answer; tell whether the run is over.
+
+        The first answer that does not fit is sent back once, with what is wrong.
+
+        Raises:
+            OutputError: When the second one does not fit either.
+        """
+        if self.plan is None:
+            return True
+        try:
+            self._output = self.plan.read(message.content)
+        except ArgumentsError as error:
+            if self._repaired:
+                raise OutputError(
+                    "the model's answer does not fit the output asked for, also after"
+                    f" it was told what is wrong: {shorten(str(error))}"
+                ) from error
+            self._repaired = True
+            self._new.append(UserMessage(self.plan.repair(str(error))))
+            return False
+        return True
 
     def check_aborted(self) -> None:
         """End a cancelled run whose tool or hook swallowed the cancellation.
@@ -86,7 +120,7 @@ class RunState:
 
     def response(
         self, status: RunStatus, error: BaseException | None = None
-    ) -> AgentResponse:
+    ) -> AgentResponse[object]:
         """Return the run's result as it stands."""
         return AgentResponse(
             status=status,
@@ -94,5 +128,6 @@ class RunState:
             error=error,
             usage=self.progress.usage,
             stop_reason=self._stop_reason,
+            output=self._output if status == "completed" else None,
             notes=list(self.notes),
         )

@@ -24,7 +24,7 @@ _CLOSE_WAIT = 5.0  # seconds; a tool that swallows a cancellation delays the end
 # Tasks hold no reference to their stream, so something else must hold them.
 _running: set[asyncio.Task[None]] = set()
 
-Drive = Callable[[Sink], Awaitable[AgentResponse]]
+Drive = Callable[[Sink], Awaitable[AgentResponse[object]]]
 
 
 class _Outcome:

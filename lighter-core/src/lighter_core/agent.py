@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ._chain import HookChain
 from ._handle import RunHandle
@@ -16,6 +16,7 @@ from .limits import RunLimits
 from .messages import Message, SystemMessage
 from .model import Model
 from .provider import Provider
+from .requests import JSONObject, JSONValue
 from .results import AgentResponse
 from .tools import Tool
 
@@ -26,6 +27,7 @@ __all__ = ["Agent"]
 
 _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
+OutputT = TypeVar("OutputT")
 Input = str | Message | Sequence[Message]
 
 
@@ -96,9 +98,24 @@ class Agent:
         """The tools that the model may call."""
         return tuple(self._tools.values())
 
+    @overload
     def run(
         self, messages: Input, /, *, deps: object = None
-    ) -> Coroutine[Any, Any, AgentResponse]:
+    ) -> Coroutine[Any, Any, AgentResponse]: ...
+
+    @overload
+    def run(
+        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+    ) -> Coroutine[Any, Any, AgentResponse[OutputT]]: ...
+
+    @overload
+    def run(
+        self, messages: Input, /, *, output: JSONObject, deps: object = None
+    ) -> Coroutine[Any, Any, AgentResponse[JSONValue]]: ...
+
+    def run(
+        self, messages: Input, /, *, output: object = None, deps: object = None
+    ) -> Coroutine[Any, Any, Any]:
         """Run to the end and return the response.
 
         A failing model call or hook gives a response with status `"failed"`; only
@@ -107,11 +124,30 @@ class Agent:
 
         Args:
             messages: A user's text, one message, or the whole history.
+            output: The form of the final answer: a pydantic model, another type that
+                pydantic can validate, or a JSON Schema (with the extra
+                `lighter-core[jsonschema]`). The value is the response's `output`. An
+                answer that does not fit is sent back to the model once.
             deps: Anything that tools and hooks shall find in their `RunContext`.
         """
-        return run_loop(self._setup, RunState(history_of(messages), deps), None)
+        return run_loop(self._setup, _state(messages, output, deps), None)
 
-    def run_sync(self, messages: Input, /, *, deps: object = None) -> AgentResponse:
+    @overload
+    def run_sync(self, messages: Input, /, *, deps: object = None) -> AgentResponse: ...
+
+    @overload
+    def run_sync(
+        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+    ) -> AgentResponse[OutputT]: ...
+
+    @overload
+    def run_sync(
+        self, messages: Input, /, *, output: JSONObject, deps: object = None
+    ) -> AgentResponse[JSONValue]: ...
+
+    def run_sync(
+        self, messages: Input, /, *, output: object = None, deps: object = None
+    ) -> AgentResponse[Any]:
         """Run from synchronous code; as `run`.
 
         The run takes place on a private event loop, with the caller's context
@@ -121,34 +157,52 @@ class Agent:
         Raises:
             RuntimeError: When called inside a run that `run_sync` started, on its loop.
         """
-        state = RunState(history_of(messages), deps)
+        state = _state(messages, output, deps)
         return run_sync(
             lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
         )
 
-    def stream(self, messages: Input, /, *, deps: object = None) -> AgentStream:
+    def stream(
+        self, messages: Input, /, *, output: object = None, deps: object = None
+    ) -> AgentStream:
         """Return the stream of a run, which starts when its first event is asked for.
 
         Args:
             messages: As in `run`.
+            output: As in `run`; the deltas are the answer's JSON text.
             deps: As in `run`.
         """
-        setup, state = self._setup, RunState(history_of(messages), deps)
+        setup, state = self._setup, _state(messages, output, deps)
         return AgentStream(lambda sink: run_loop(setup, state, sink), state)
 
     def stream_sync(
-        self, messages: Input, /, *, deps: object = None
+        self, messages: Input, /, *, output: object = None, deps: object = None
     ) -> SyncAgentStream:
         """Return the stream for synchronous code: `with … as stream: for event in …`."""
-        return SyncAgentStream(self.stream(messages, deps=deps))
+        return SyncAgentStream(self.stream(messages, output=output, deps=deps))
 
-    def start(self, messages: Input, /, *, deps: object = None) -> RunHandle:
-        """Start a run in a task of its own and return its handle.
+    @overload
+    def start(self, messages: Input, /, *, deps: object = None) -> RunHandle: ...
+
+    @overload
+    def start(
+        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+    ) -> RunHandle[OutputT]: ...
+
+    @overload
+    def start(
+        self, messages: Input, /, *, output: JSONObject, deps: object = None
+    ) -> RunHandle[JSONValue]: ...
+
+    def start(
+        self, messages: Input, /, *, output: object = None, deps: object = None
+    ) -> RunHandle[Any]:
+        """Start a run in a task of its own and return its handle; arguments as in `run`.
 
         Raises:
             RuntimeError: Without a running event loop.
         """
-        setup, state = self._setup, RunState(history_of(messages), deps)
+        setup, state = self._setup, _state(messages, output, deps)
         return RunHandle(lambda: run_loop(setup, state, None), state)
 
     async def aclose(self) -> None:
@@ -168,3 +222,12 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent(model={self._model!r}, tools={list(self._tools)!r})"
+
+
+def _state(messages: Input, output: object, deps: object) -> RunState:
+    plan = None
+    if output is not None:
+        from ._output import plan_output
+
+        plan = plan_output(output)
+    return RunState(history_of(messages), deps, plan)

@@ -7,6 +7,7 @@ LighterError
 ├── LimitExceededError         a run reached one of its limits
 ├── HookError                  a hook is malformed or returned a wrong type
 ├── ToolDefinitionError        (ValueError) a tool cannot be built as written
+├── OutputError                the final answer does not fit the form asked for
 ├── ToolError                  raise it in a tool: its text goes to the model verbatim
 ├── HistoryError               a message history cannot be accepted
 └── PluginError                something about an installed plugin
@@ -32,6 +33,7 @@ __all__ = [
     "LimitExceededError",
     "ModelError",
     "ModelErrorCode",
+    "OutputError",
     "PluginConflictError",
     "PluginError",
     "PluginLoadError",
@@ -169,6 +171,10 @@ class LimitExceededError(LighterError):
         super().__init__(message)
         self.limit = limit
         self.value = value
+
+
+class OutputError(LighterError):
+    """The final answer does not fit the form asked for, nor did the one before it."""
 
 
 class HookError(LighterError):

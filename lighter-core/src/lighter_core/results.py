@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
 
 from .events import (
     HostedToolItem,
@@ -15,13 +15,22 @@ from .events import (
 )
 from .messages import AssistantMessage, Message, Usage
 
-__all__ = ["AgentResponse", "AgentStreamEvent", "RunStatus"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    OutputT_co = TypeVar("OutputT_co", covariant=True, default=None)
+else:  # defaults of type variables are for type checkers; Python has them from 3.13 on
+    from typing import TypeVar
+
+    OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+__all__ = ["AgentResponse", "AgentStreamEvent", "OutputT_co", "RunStatus"]
 
 RunStatus: TypeAlias = Literal["completed", "failed", "paused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentResponse:
+class AgentResponse(Generic[OutputT_co]):
     """The result of a run, and the last event of its stream.
 
     Attributes:
@@ -34,6 +43,8 @@ class AgentResponse:
         error: The exception that ended a failed run, the very object.
         usage: Tokens of all model calls of the run, where the provider reports them.
         stop_reason: Why the last model call stopped, in the vendor's word.
+        output: The final answer in the form that `output=` asked for; `None` without
+            it, and when the run failed.
         notes: What Lighter had to change or could not keep, one sentence each.
     """
 
@@ -42,6 +53,7 @@ class AgentResponse:
     error: BaseException | None = None
     usage: Usage | None = None
     stop_reason: str | None = None
+    output: OutputT_co | None = None
     notes: list[str] = field(default_factory=list[str])
     type: Literal["response"] = "response"
 
@@ -53,7 +65,7 @@ class AgentResponse:
                 return message.content
         return ""
 
-    def raise_if_failed(self) -> AgentResponse:
+    def raise_if_failed(self) -> Self:
         """Raise `error` if the run failed; else return the response itself.
 
         Example:
@@ -73,5 +85,5 @@ AgentStreamEvent: TypeAlias = (
     | HostedToolItem
     | ToolCallStarted
     | ToolCallFinished
-    | AgentResponse
+    | AgentResponse[object]
 )
