@@ -380,20 +380,21 @@ def test_one_name_served_by_two_distributions_is_an_error(
         Model.from_name("same", dist="acme-three")
 
 
-@pytest.mark.parametrize("name", ["claude", "deepseek"])
+@pytest.mark.parametrize("name", ["claude", "deepseek", "openai"])
 def test_squatted_first_party_name_needs_an_explicit_choice(
     lab: Lab, name: str
 ) -> None:
     """A foreign distribution that serves a name of Lighter's own is not trusted alone."""
     lab.dist("evil", {"providers": {name: "evil_module"}})
     lab.module("evil_module", PROVIDER)
+    alone = Registry(block=[f"lighter-{name}"])
     with pytest.raises(
         PluginConflictError, match=f"belongs to lighter-{name}"
     ) as caught:
-        Model.from_name(name, api_key="secret")
+        alone.create_provider(name, {"api_key": "secret"})
     assert "evil" in str(caught.value)
     assert "evil_module" not in sys.modules
-    assert Model.from_name(name, dist="evil").provider.name == "echo"
+    assert alone.create_provider(name, {}, dist="evil").name == "echo"
 
 
 def test_squatted_name_beside_the_real_one_is_a_conflict(lab: Lab) -> None:
@@ -437,13 +438,14 @@ def test_corrupt_distributions_do_not_hide_good_ones(
 
 def test_stale_second_copy_of_a_distribution_is_ignored(lab: Lab) -> None:
     """KF-118: of two copies the first on the path counts, as for imports."""
-    lab.dist("acme", {"providers": {"acme": "acme_old"}}, version="1.0", at="old")
+    old = {"acme": "acme_old", "gone": "acme_old"}
+    lab.dist("acme", {"providers": old}, version="1.0", at="old")
     lab.dist("ACME", {"providers": {"acme": "acme_new"}}, version="2.0", at="new")
     lab.module("acme_new", PROVIDER, at="new")
     lab.module("acme_old", "raise ValueError('stale')", at="old")
     assert Model.from_name("acme").provider.name == "echo"
-    found = [e for e in Registry().discover() if e.name == "acme"]
-    assert [(e.dist, e.version) for e in found] == [("acme", "2.0")]
+    found = [e for e in Registry().discover() if e.dist == "acme"]
+    assert [(e.name, e.version) for e in found] == [("acme", "2.0")]
 
 
 def test_two_hundred_other_distributions_are_no_trouble(lab: Lab) -> None:
@@ -583,9 +585,10 @@ def test_many_threads_load_one_plugin_once(lab: Lab) -> None:
     ],
 )
 def test_unknown_name_says_what_is_installed_and_what_to_install(
-    lab: Lab, name: str, words: list[str]
+    lab: Lab, name: str, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence that leads on; the error is a LookupError too."""
+    monkeypatch.setenv("LIGHTER_PLUGINS_BLOCK", "lighter-claude, lighter-deepseek")
     with pytest.raises(PluginNotFoundError) as caught:
         Model.from_name(name)
     assert isinstance(caught.value, LookupError)
