@@ -32,10 +32,9 @@ from lighter_core import (
     ToolCall,
     Usage,
 )
-from lighter_core.adapters import EventStreamSplitter
+from lighter_core.adapters import EventStreamSplitter, elements, members
 from lighter_openai._decode import decode_body
 from lighter_openai._dialect import OPENAI, Target
-from lighter_openai._raw import elements, members
 from lighter_openai._stream import StreamDecoder
 
 TARGET = Target(OPENAI, "http://127.0.0.1/v1", "gpt-test")

@@ -200,7 +200,7 @@ async def test_body_of_another_kind_that_never_ends_is_classified(
     server, make, monkeypatch
 ):
     """A page that stays open is not waited for."""
-    monkeypatch.setattr("lighter_openai._client._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("lighter_core.adapters._sender._LOOK_SECONDS", 0.05)
     body = b'{"error":{"code":"server_error"}}'
     server.script(Answer(headers=JSON_TYPE, body=body, end="stall"))
     assert (await failure(make())).code == "server_error"

@@ -108,6 +108,12 @@ def test_key_and_model_come_from_the_environment(monkeypatch):
         ({"extra_body": {"input": []}}, "invalid_request", "extra_body"),
         ({"extra_body": {"stream": False}}, "invalid_request", "extra_body"),
         ({"extra_body": []}, "invalid_request", "extra_body"),
+        ({"extra_headers": []}, "invalid_request", "extra_headers"),
+        ({"extra_headers": {"a b": "x"}}, "invalid_request", "a b"),
+        ({"extra_headers": {1: "x"}}, "invalid_request", "extra_headers"),
+        ({"extra_headers": {"X-A": "sk-canary\n"}}, "invalid_request", "X-A"),
+        ({"extra_headers": {"X-A": 5}}, "invalid_request", "X-A"),
+        ({"extra_headers": {"Content-Type": "x"}}, "invalid_request", "Content-Type"),
         ({"client": object()}, "invalid_request", "client"),
     ],
     ids=str,
@@ -577,13 +583,51 @@ async def test_log_records_are_structured_and_hold_no_content(server, make, capl
     assert "secret" not in "".join(repr(vars(r)) for r in records)
 
 
+async def test_extra_headers_go_out_and_are_not_shown(server, make, caplog):
+    """With own clients and a given one; a secret among them is taken out of errors."""
+    import openai
+
+    caplog.set_level(logging.DEBUG)
+    given = openai.AsyncOpenAI(
+        api_key="sk-test", base_url=f"{server.url}/v1", max_retries=0
+    )
+    headers = {"X-Team": "blue", "X-Gateway-Key": KEY}
+    for client in (None, given):
+        server.script(
+            Answer(400, JSON_TYPE, json.dumps({"error": {"message": KEY}}).encode())
+        )
+        provider = make(extra_headers=headers, client=client)
+        with pytest.raises(ModelError) as caught:
+            await provider.invoke(ASK)
+        sent = server.requests[-1].headers
+        assert (sent["x-team"], sent["x-gateway-key"]) == ("blue", KEY)
+        assert sent["content-type"] == "application/json"
+        shown = "".join(traceback.format_exception(caught.value))
+        assert KEY not in shown + repr(provider) + caplog.text
+    await given.close()
+
+
+async def test_given_http_client_is_used_and_never_closed(server, make):
+    """A transport with settings of its own, such as a proxy."""
+    import httpx2
+
+    server.script(STREAM)
+    async with httpx2.AsyncClient(headers={"x-mine": "1"}) as transport:
+        provider = make(http_client=transport)
+        assert (await collect(provider)).content == "Hello!"
+        assert server.requests[0].headers["x-mine"] == "1"
+        await provider.aclose()
+        assert not transport.is_closed
+        assert (await collect(provider)).content == "Hello!"
+
+
 async def test_missing_sdk_is_said_in_a_sentence(make, monkeypatch):
     """An environment that lost the SDK: what to install, no traceback needed."""
 
     async def broken(_: str) -> None:
         raise ImportError("No module named 'openai'")
 
-    monkeypatch.setattr("lighter_openai._client.import_sdk", broken)
+    monkeypatch.setattr("lighter_core.adapters._sender.import_sdk", broken)
     with pytest.raises(ModelError, match="pip install openai") as caught:
         await make().invoke(ASK)
     assert caught.value.code == "unknown"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lighter_core.adapters import TextJoiner
+from lighter_core.adapters import ShapeError, TextJoiner
 
-from ._items import Item, ReasoningKind, ShapeError
+from ._items import Item, ReasoningKind
 
 __all__ = ["Channel", "Event", "PartKey", "Slot", "Slots"]
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lighter_core import AssistantMessage, Usage
-from lighter_core.adapters import clean_text, seal_native
+from lighter_core.adapters import (
+    ShapeError,
+    as_list,
+    as_object,
+    bad_response,
+    clean_text,
+    elements,
+    fast_load,
+    members,
+    seal_native,
+    short,
+)
 
-from ._dialect import Target, as_list, as_object
-from ._errors import bad_response, error_in_reply, failed_reply, short
+from ._dialect import Target
+from ._errors import error_in_reply, failed_reply
 from ._items import (
     Item,
     ReasoningKind,
-    ShapeError,
     has_refusal,
     message_texts,
     native_items,
@@ -21,7 +31,6 @@ from ._items import (
     reasoning_texts,
     tool_call,
 )
-from ._raw import elements, fast_load, members
 
 __all__ = [
     "BLANK_LINE",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
-__all__ = ["OPENAI", "Dialect", "Target", "as_list", "as_object"]
+__all__ = ["OPENAI", "Dialect", "Target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +15,7 @@ class Dialect:
         name: The provider's name, part of a message's provenance.
         label: The service's name in error messages.
         api: The vendor's interface, part of a message's provenance.
+        interface: The same in error messages.
         key_variable: The environment variable that holds the key.
         model_variable: The environment variable that holds the model id.
         base_url_variable: The environment variable that holds the base URL, if any.
@@ -28,6 +28,7 @@ class Dialect:
     name: str
     label: str
     api: str = "responses"
+    interface: str = "Responses API"
     key_variable: str
     model_variable: str
     base_url_variable: str | None
@@ -61,12 +62,27 @@ class Target:
     endpoint: str
     model: str
 
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self.dialect.name
 
-def as_object(value: object) -> dict[str, object] | None:
-    """Return a decoded JSON object, or `None` for any other value."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+    @property
+    def label(self) -> str:
+        """The service's name in error messages."""
+        return self.dialect.label
 
+    @property
+    def interface(self) -> str:
+        """The name of the interface in error messages."""
+        return self.dialect.interface
 
-def as_list(value: object) -> list[object] | None:
-    """Return a decoded JSON array, or `None` for any other value."""
-    return cast("list[object]", value) if isinstance(value, list) else None
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the key."""
+        return self.dialect.key_variable
+
+    @property
+    def model_variable(self) -> str:
+        """The environment variable that holds the model id."""
+        return self.dialect.model_variable

@@ -21,12 +21,19 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
-from lighter_core.adapters import dump_json, encode_text, normal_call_id
+from lighter_core.adapters import (
+    as_list,
+    as_object,
+    dump_json,
+    elements,
+    encode_text,
+    normal_call_id,
+    plain,
+)
 
-from ._dialect import Target, as_list, as_object
-from ._raw import elements
+from ._dialect import Target
 
-__all__ = ["Options", "encode_request", "plain"]
+__all__ = ["Options", "encode_request"]
 
 Options = Mapping[str, object]
 """Fields that hold for every request of one provider, `extra_body` among them."""
@@ -63,15 +70,6 @@ def encode_request(
             provider=target.dialect.name,
         ) from err
     return encode_text(f'{head[:-1]},"input":[{items}]}}')
-
-
-def plain(value: object) -> object:
-    """Return read-only mappings and other sequences as a dict or a list, for dumping."""
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, object]", value))
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return list(cast("Sequence[object]", value))
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def _fields(

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lighter_core import ToolCall
-from lighter_core.adapters import clean_text
+from lighter_core.adapters import ShapeError, as_list, as_object, clean_text, members
 
-from ._dialect import Dialect, as_list, as_object
-from ._raw import members
+from ._dialect import Dialect
 
 __all__ = [
     "Item",
     "ReasoningKind",
-    "ShapeError",
     "has_refusal",
     "message_texts",
     "native_items",
@@ -26,10 +24,6 @@ __all__ = [
 ]
 
 ReasoningKind = Literal["summary", "content"]
-
-
-class ShapeError(Exception):
-    """The JSON is not shaped as the interface documents it; says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
-import math
-import os
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypedDict
-from urllib.parse import urlsplit
 
-from lighter_core import MessageEvent, ModelError
+from lighter_core import ModelError
 from lighter_core.adapters import (
-    EventStreamSplitter,
-    dump_json,
+    Exchange,
     endpoint_of,
-    load_json,
+    need_base_url,
+    need_client,
+    need_headers,
     need_integer,
     need_key,
     need_model_id,
+    need_timeout,
     require_valid_history,
+    secret_headers,
+    snapshot,
 )
 
 from ._client import Clients
-from ._dialect import OPENAI, Dialect, Target, as_object
-from ._encode import encode_request, plain
-from ._exchange import Exchange
-from ._stream import StreamDecoder
+from ._codec import ResponsesCodec
+from ._dialect import OPENAI, Dialect, Target
+from ._encode import encode_request
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,6 +50,8 @@ class OpenAIProviderOptions(TypedDict, total=False):
     timeout: float | httpx2.Timeout | None
     max_retries: int | None
     client: AsyncOpenAI | None
+    http_client: httpx2.AsyncClient | None
+    extra_headers: Mapping[str, str] | None
     extra_body: Mapping[str, object] | None
 
 
@@ -69,6 +71,8 @@ class OpenAIProvider:
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
         max_retries: How often the SDK repeats a failed request before a reply begins.
         client: An SDK client to use as it is; it is never closed here.
+        http_client: A transport for the SDK's clients; it is never closed here.
+        extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
             and `include` are joined.
 
@@ -86,7 +90,7 @@ class OpenAIProvider:
     _dialect: ClassVar[Dialect] = OPENAI
     _clients_type: ClassVar[type[Clients]] = Clients
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options are keywords
         self,
         api_key: str | None = None,
         model_id: str | None = None,
@@ -97,42 +101,44 @@ class OpenAIProvider:
         timeout: float | httpx2.Timeout | None = None,
         max_retries: int | None = None,
         client: AsyncOpenAI | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
         name = self._dialect.name
         model = need_model_id(
             model_id, variable=self._dialect.model_variable, provider=name
         )
-        if client is not None and not inspect.iscoroutinefunction(
-            getattr(client, "post", None)
-        ):
-            kind = type(client).__name__
-            self._refuse(f"client must be an openai.AsyncOpenAI, got {kind}")
+        need_client(client, kind="openai.AsyncOpenAI", provider=name)
         need_integer("max_output_tokens", max_output_tokens, provider=name)
         need_integer("max_retries", max_retries, provider=name, low=0)
-        self._need_timeout(timeout)
+        need_timeout(timeout, provider=name)
+        headers = need_headers(extra_headers, provider=name)
         key = self._key(api_key, client)
         url = str(client.base_url) if client is not None else self._base_url(base_url)
         fields: dict[str, object] = {}
         if reasoning is not None:
-            fields["reasoning"] = self._snapshot("reasoning", reasoning)
+            fields["reasoning"] = snapshot("reasoning", reasoning, provider=name)
         if max_output_tokens is not None:
             fields["max_output_tokens"] = max_output_tokens
         if extra_body is not None:
-            fields.update(self._snapshot("extra_body", extra_body))
+            fields.update(snapshot("extra_body", extra_body, provider=name))
         taken = sorted(_RESERVED & fields.keys())
         if taken:
             self._refuse(f"extra_body must not hold {taken[0]!r}: Lighter sets it")
         self._options = fields
         # A word such as "none" for a local server is no secret, and stands in any text.
-        self._secrets = (key,) if key else ()
+        self._secrets = (*((key,) if key else ()), *secret_headers(headers))
         self._target = Target(self._dialect, endpoint_of(url), model)
+        self._codec = ResponsesCodec(self._target)
         self._clients = self._clients_type(
             api_key=key or "",
             base_url=url,
             timeout=timeout,
             max_retries=max_retries,
-            given=client,
+            headers=headers,
+            client=client,
+            http_client=http_client,
         )
 
     @property
@@ -174,25 +180,9 @@ class OpenAIProvider:
             ModelError: For every failure; `code` says which kind it is.
         """
         exchange = await self._send(request, stream=True)
-        decoder = StreamDecoder(self._target)
-        splitter = EventStreamSplitter()
-        try:
-            await exchange.need_event_stream()
-            while decoder.message is None:
-                chunk = await exchange.read()
-                events = splitter.finish() if chunk is None else splitter.feed(chunk)
-                for data in events:
-                    for event in exchange.decode(decoder, data):
-                        yield event
-                    if decoder.message is not None:
-                        break
-                if chunk is None and decoder.message is None:
-                    raise exchange.ended_early(decoder)
-            await exchange.drain()
-        finally:
-            exchange.ignored = decoder.ignored
-            await exchange.aclose()
-        yield MessageEvent(decoder.message)
+        async with aclosing(exchange.events()) as events:
+            async for event in events:
+                yield event
 
     async def aclose(self) -> None:
         """Close the connections; may be called more than once, and used again after."""
@@ -228,11 +218,7 @@ class OpenAIProvider:
 
     async def _open(self, body: bytes, *, stream: bool) -> Exchange:
         return await Exchange.open(
-            self._clients,
-            body,
-            stream=stream,
-            target=self._target,
-            secrets=self._secrets,
+            self._clients, body, self._codec, stream=stream, secrets=self._secrets
         )
 
     @classmethod
@@ -249,43 +235,13 @@ class OpenAIProvider:
         )
 
     @classmethod
-    def _base_url(cls, base_url: object) -> str:
-        if base_url is None and cls._dialect.base_url_variable is not None:
-            base_url = os.environ.get(cls._dialect.base_url_variable, "").strip()
-        base_url = base_url or cls._dialect.base_url
-        try:
-            parts = urlsplit(str(base_url))
-            good = parts.scheme in {"http", "https"} and bool(parts.hostname)
-            good = good and (parts.port is None or parts.port > 0)
-        except ValueError:
-            good = False
-        if not good or not isinstance(base_url, str):
-            cls._refuse(
-                "base_url must be a text like 'https://host/v1' (in"
-                f" {cls._dialect.base_url_variable or 'base_url'} or base_url=…)"
-            )
-        return base_url
-
-    @classmethod
-    def _need_timeout(cls, timeout: object) -> None:
-        kind = type(timeout).__name__
-        if timeout is None or kind == "Timeout":
-            return
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-            cls._refuse(f"timeout must be a number of seconds, got {kind}")
-        if not 0 < timeout < math.inf:
-            cls._refuse(f"timeout must be positive and finite, got {timeout}")
-
-    @classmethod
-    def _snapshot(cls, name: str, value: object) -> dict[str, object]:
-        """Return a copy of a JSON object that later changes do not reach."""
-        try:
-            copy = as_object(load_json(dump_json(value, default=plain)))
-        except (TypeError, ValueError, RecursionError) as err:
-            cls._refuse(f"{name} must hold JSON values only: {err}")
-        if copy is None:
-            cls._refuse(f"{name} must be a mapping, got {type(value).__name__}")
-        return copy
+    def _base_url(cls, base_url: str | None) -> str:
+        return need_base_url(
+            base_url,
+            variable=cls._dialect.base_url_variable,
+            default=cls._dialect.base_url,
+            provider=cls._dialect.name,
+        )
 
     def __repr__(self) -> str:
         target = self._target

@@ -12,21 +12,27 @@ from lighter_core import (
     ReasoningDelta,
     TextDelta,
 )
+from lighter_core.adapters import (
+    ShapeError,
+    as_list,
+    as_object,
+    bad_response,
+    fast_load,
+    member_text,
+)
 
 from ._assembly import Channel, Event, PartKey, Slot, Slots
 from ._decode import BLANK_LINE, build_message, items_in, require_completed
-from ._dialect import Target, as_list, as_object
-from ._errors import bad_response, error_in_reply
+from ._dialect import Target
+from ._errors import error_in_reply
 from ._items import (
     Item,
     ReasoningKind,
-    ShapeError,
     message_texts,
     need_item,
     reasoning_kind,
     reasoning_texts,
 )
-from ._raw import fast_load, members
 
 __all__ = ["StreamDecoder"]
 
@@ -157,7 +163,7 @@ class StreamDecoder:
         return _shown_reasoning(shown)
 
     def _on_item_done(self, event: Event, data: bytes) -> list[ProviderStreamEvent]:
-        item = need_item(event.get("item"), _member_text(data, "item"))
+        item = need_item(event.get("item"), member_text(data.decode(), "item"))
         slot = self._slots.find(event, item.value)
         slot.item = item
         if item.type == "message":
@@ -205,7 +211,7 @@ class StreamDecoder:
         if output is None and not items:
             raise ShapeError("it has no array of output items")
         if output is not None and len(output) > len(items):
-            items = items_in(_member_text(data, "response"))
+            items = items_in(member_text(data.decode(), "response"))
             by_id = {slot.id: slot for slot in self._slots.all if slot.id}
             found = [by_id.get(str(item.value.get("id"))) for item in items]
         else:
@@ -252,9 +258,3 @@ def _delta(event: Event) -> str:
     if not isinstance(delta, str):
         raise ShapeError(f"a delta is {type(delta).__name__}, not text")
     return delta
-
-
-def _member_text(data: bytes, key: str) -> str:
-    """Return the JSON text of one member of an event; the last one counts."""
-    texts = [member.text for member in members(data.decode()) if member.key == key]
-    return texts[-1] if texts else "null"

@@ -10,14 +10,37 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from lighter_core.adapters import load_json
+from .._json import load_json
 
-__all__ = ["Member", "elements", "fast_load", "members"]
+__all__ = [
+    "Member",
+    "ShapeError",
+    "as_list",
+    "as_object",
+    "elements",
+    "fast_load",
+    "member_text",
+    "members",
+]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
+
+
+class ShapeError(Exception):
+    """The JSON is not shaped as the interface documents it; says what is wrong."""
+
+
+def as_object(value: object) -> dict[str, object] | None:
+    """Return a decoded JSON object, or `None` for any other value."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """Return a decoded JSON array, or `None` for any other value."""
+    return cast("list[object]", value) if isinstance(value, list) else None
 
 
 class Member(NamedTuple):
@@ -72,6 +95,15 @@ def members(text: str) -> list[Member]:
         found.append(Member(key, value, text[begin:end], text[start:end]))
         position, ended = _next(text, end, "}")
     return found
+
+
+def member_text(text: str, key: str) -> str:
+    """Return the JSON text of one member of an object; the last one counts.
+
+    A missing one is `null`.
+    """
+    texts = [member.text for member in members(text) if member.key == key]
+    return texts[-1] if texts else "null"
 
 
 def elements(text: str) -> list[tuple[object, str]]:

@@ -1,0 +1,121 @@
+"""The kit for provider adapters.
+
+Keys and options, JSON text, status codes and sentences for failures, one client per
+loop, and one request with its reply. Everything here is for authors of providers;
+applications need none of it. Nothing here imports an SDK or its transport before the
+first request.
+
+An adapter for a vendor's SDK brings a `Sender` that makes the SDK's client, a `Codec`
+that knows the vendor's replies and errors, and its own encoding of requests:
+
+```python
+exchange = await Exchange.open(sender, body, codec, stream=True, secrets=(key,))
+async with aclosing(exchange.events()) as events:
+    async for event in events:
+        yield event
+```
+"""
+
+from __future__ import annotations
+
+from .._clients import ClientPool, import_sdk
+from .._json import (
+    TextJoiner,
+    clean_text,
+    dump_json,
+    encode_json,
+    encode_text,
+    load_json,
+)
+from .._notes import note
+from .._redact import redact
+from .._sse import EventStreamSplitter
+from ..history import require_valid_history
+from ..messages import seal_native
+from ._exchange import Codec, Decoder, Exchange
+from ._faults import (
+    Service,
+    bad_response,
+    code_for_status,
+    redact_chain,
+    retry_after_seconds,
+    short,
+    status_error,
+    transport_error,
+)
+from ._options import (
+    endpoint_of,
+    need_base_url,
+    need_client,
+    need_headers,
+    need_integer,
+    need_key,
+    need_model_id,
+    need_timeout,
+    normal_call_id,
+    plain,
+    secret_headers,
+    snapshot,
+)
+from ._raw import (
+    Member,
+    ShapeError,
+    as_list,
+    as_object,
+    elements,
+    fast_load,
+    member_text,
+    members,
+)
+from ._sender import Reply, SDKClient, Sender, split_query
+
+__all__ = [
+    "ClientPool",
+    "Codec",
+    "Decoder",
+    "EventStreamSplitter",
+    "Exchange",
+    "Member",
+    "Reply",
+    "SDKClient",
+    "Sender",
+    "Service",
+    "ShapeError",
+    "TextJoiner",
+    "as_list",
+    "as_object",
+    "bad_response",
+    "clean_text",
+    "code_for_status",
+    "dump_json",
+    "elements",
+    "encode_json",
+    "encode_text",
+    "endpoint_of",
+    "fast_load",
+    "import_sdk",
+    "load_json",
+    "member_text",
+    "members",
+    "need_base_url",
+    "need_client",
+    "need_headers",
+    "need_integer",
+    "need_key",
+    "need_model_id",
+    "need_timeout",
+    "normal_call_id",
+    "note",
+    "plain",
+    "redact",
+    "redact_chain",
+    "require_valid_history",
+    "retry_after_seconds",
+    "seal_native",
+    "secret_headers",
+    "short",
+    "snapshot",
+    "split_query",
+    "status_error",
+    "transport_error",
+]

@@ -1,0 +1,261 @@
+"""One request and its reply: errors mapped, durations logged, connection released."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping
+from typing import Protocol
+
+from .._redact import redact
+from .._sse import EventStreamSplitter
+from ..errors import ModelError
+from ..events import MessageEvent, ProviderStreamEvent
+from ..messages import AssistantMessage
+from ._faults import Service, bad_response, redact_chain, short
+from ._raw import as_object, fast_load
+from ._sender import Reply, Sender
+
+__all__ = ["Codec", "Decoder", "Exchange"]
+
+
+class Decoder(Protocol):
+    """Turns the events of one streamed reply into Lighter's."""
+
+    @property
+    def message(self) -> AssistantMessage | None:
+        """The reply, once the service has said that it is complete."""
+        ...
+
+    @property
+    def ignored(self) -> int:
+        """How many events were ignored."""
+        ...
+
+    def feed(self, data: bytes) -> list[ProviderStreamEvent]:
+        """Take the data of one event; return what it brings.
+
+        Raises:
+            ModelError: For an error event, a reply that failed, and wrong shapes.
+        """
+        ...
+
+    def ended_early(self) -> ModelError:
+        """Return the error for a stream that ended without saying how."""
+        ...
+
+
+class Codec(Protocol):
+    """What a vendor's replies and errors mean."""
+
+    @property
+    def service(self) -> Service:
+        """Whom requests are for."""
+        ...
+
+    def error_of(self, error: Exception) -> ModelError:
+        """Return the error for an exception of the SDK or the transport."""
+        ...
+
+    def error_in_reply(self, error: Mapping[str, object]) -> ModelError:
+        """Return the error for one that stands in a reply with status 200."""
+        ...
+
+    def decode_body(self, body: bytes) -> AssistantMessage:
+        """Return the message of a reply that came whole.
+
+        Raises:
+            ModelError: For a reply that failed, is incomplete or is none at all.
+        """
+        ...
+
+    def decoder(self) -> Decoder:
+        """Make a decoder for one streamed reply."""
+        ...
+
+
+class Exchange:
+    """A reply whose failures are `ModelError`s that name the request.
+
+    Open one with `Exchange.open`. `events` releases the connection by itself, as far as
+    it is iterated; after `message` call `aclose`.
+    """
+
+    def __init__(
+        self, reply: Reply, codec: Codec, secrets: tuple[str, ...], started: float
+    ) -> None:
+        self._reply = reply
+        self._codec = codec
+        self._secrets = secrets
+        self._started = started
+        self._outcome = "left early"
+        self._ignored = 0
+
+    @classmethod
+    async def open(
+        cls,
+        sender: Sender,
+        body: bytes,
+        codec: Codec,
+        *,
+        stream: bool,
+        secrets: tuple[str, ...],
+    ) -> Exchange:
+        """Send a request.
+
+        Raises:
+            ModelError: When no reply with a good status comes.
+        """
+        started = time.perf_counter()
+        service = codec.service
+        _debug("request to %s begins", service, lighter_bytes=len(body))
+        try:
+            reply = await sender.post(body, stream=stream)
+        except ImportError as err:
+            raise ModelError(
+                f"the SDK of {service.label} cannot be imported: {err}; install"
+                f" it with: pip install {sender.sdk}",
+                "unknown",
+                provider=service.name,
+            ) from err
+        except Exception as err:
+            error = _error_of(err, codec, secrets)
+            _debug(
+                "request to %s failed",
+                service,
+                lighter_code=error.code,
+                lighter_status=error.http_status,
+                lighter_request_id=error.request_id,
+                lighter_seconds=time.perf_counter() - started,
+            )
+            raise error from err
+        return cls(reply, codec, secrets, started)
+
+    async def message(self) -> AssistantMessage:
+        """Return the message of a reply that comes whole."""
+        try:
+            body = await self._reply.read_all()
+        except Exception as err:
+            raise self._broken(err) from err
+        try:
+            message = self._codec.decode_body(body)
+        except ModelError as err:
+            self._complete(err)
+            raise
+        self._outcome = "complete"
+        return message
+
+    async def events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield what a streamed reply brings, then one `MessageEvent`.
+
+        The connection is released before the message is yielded, and when the generator
+        is closed.
+
+        Raises:
+            ModelError: For a reply that failed, is incomplete or is no event stream.
+        """
+        decoder = self._codec.decoder()
+        splitter = EventStreamSplitter()
+        try:
+            await self._need_event_stream()
+            while decoder.message is None:
+                chunk = await self._read()
+                events = splitter.finish() if chunk is None else splitter.feed(chunk)
+                for data in events:
+                    for event in self._decode(decoder, data):
+                        yield event
+                    if decoder.message is not None:
+                        break
+                if chunk is None and decoder.message is None:
+                    raise self._complete(decoder.ended_early())
+            await self._reply.drain()
+        finally:
+            self._ignored = decoder.ignored
+            await self.aclose()
+        yield MessageEvent(decoder.message)
+
+    async def aclose(self) -> None:
+        """Release the connection."""
+        try:
+            await self._reply.aclose()
+        finally:
+            _debug(
+                f"reply from %s: {self._outcome}",
+                self._codec.service,
+                lighter_status=self._reply.status,
+                lighter_request_id=self._reply.request_id,
+                lighter_seconds=time.perf_counter() - self._started,
+                lighter_ignored_events=self._ignored,
+            )
+
+    async def _need_event_stream(self) -> None:
+        """Refuse a reply of another kind; what it says decides how."""
+        kind = self._reply.content_type.partition(";")[0].strip().lower()
+        if kind in {"", "text/event-stream"}:
+            return
+        try:
+            body = await self._reply.read_some()
+        except Exception as err:
+            raise self._broken(err) from err
+        try:
+            value = as_object(fast_load()(body)) or {}
+        except ValueError:
+            value = {}
+        reported = as_object(value.get("error"))
+        if reported is not None:
+            error = self._codec.error_in_reply(reported)
+        else:
+            begin = short(body[:60].decode("utf-8", "replace"))
+            what = f"it is {kind} instead of an event stream"
+            error = bad_response(
+                self._codec.service, f"{what} and begins with {begin!r}"
+            )
+        raise self._complete(error)
+
+    async def _read(self) -> bytes | None:
+        try:
+            return await self._reply.read()
+        except Exception as err:
+            raise self._broken(err) from err
+
+    def _decode(self, decoder: Decoder, data: bytes) -> list[ProviderStreamEvent]:
+        try:
+            events = decoder.feed(data)
+        except ModelError as err:
+            self._complete(err)
+            raise
+        if decoder.message is not None:
+            self._outcome = "complete"
+        return events
+
+    def _broken(self, error: Exception) -> ModelError:
+        return self._complete(_error_of(error, self._codec, self._secrets))
+
+    def _complete(self, error: ModelError) -> ModelError:
+        """Add to an error what only the exchange knows; take secrets out of its text."""
+        self._outcome = f"failed with {error.code}"
+        error.request_id = error.request_id or self._reply.request_id
+        return _redacted(error, self._secrets)
+
+
+def _error_of(error: Exception, codec: Codec, secrets: tuple[str, ...]) -> ModelError:
+    redact_chain(error, *secrets)
+    return _redacted(codec.error_of(error), secrets)
+
+
+def _redacted(error: ModelError, secrets: tuple[str, ...]) -> ModelError:
+    error.message = redact(error.message, *secrets)
+    error.args = (error.message,)
+    return error
+
+
+def _debug(text: str, service: Service, **fields: object) -> None:
+    log = logging.getLogger(f"lighter.{service.name}")
+    if log.isEnabledFor(logging.DEBUG):
+        extra = {
+            "lighter_provider": service.name,
+            "lighter_model": service.model,
+            "lighter_endpoint": service.endpoint,
+            **fields,
+        }
+        log.debug(text, service.endpoint, extra=extra)

@@ -1,0 +1,290 @@
+"""Failures of a service, its SDK and the transport as `ModelError`."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from .._redact import redact
+from ..errors import ModelError, ModelErrorCode
+
+__all__ = [
+    "Service",
+    "bad_response",
+    "code_for_status",
+    "redact_chain",
+    "retry_after_seconds",
+    "short",
+    "status_error",
+    "transport_error",
+]
+
+_MOST = 300  # characters of the service's own words in a message
+
+
+class Service(Protocol):
+    """Whom a request is for: errors and log records name it."""
+
+    @property
+    def name(self) -> str:
+        """The provider's name, e.g. `"openai"`."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """The service's name in sentences, e.g. `"OpenAI"`."""
+        ...
+
+    @property
+    def interface(self) -> str:
+        """The name of the vendor's interface in sentences, e.g. `"Responses API"`."""
+        ...
+
+    @property
+    def endpoint(self) -> str:
+        """Scheme, host and path of the base URL."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model id that is asked for."""
+        ...
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the key."""
+        ...
+
+    @property
+    def model_variable(self) -> str:
+        """The environment variable that holds the model id."""
+        ...
+
+
+_BY_STATUS: Mapping[int, ModelErrorCode] = {
+    401: "auth_error",
+    402: "auth_error",  # documented by the services as a matter of the account's balance
+    403: "auth_error",
+    408: "network_error",
+    429: "rate_limit",
+}
+
+
+def code_for_status(status: int) -> ModelErrorCode:
+    """Return the error code for an HTTP status; the body is never needed for it."""
+    known = _BY_STATUS.get(status)
+    if known is not None:
+        return known
+    if status >= 500:  # noqa: PLR2004
+        return "server_error"
+    if status >= 400:  # noqa: PLR2004
+        return "invalid_request"
+    return "bad_response"
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that `retry-after-ms` or `retry-after` asks for, if any.
+
+    Dates and values that are no plain number of seconds are ignored.
+    """
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def short(text: object) -> str:
+    """Return the service's words on one line and not too long; empty for no text."""
+    if not isinstance(text, str):
+        return ""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST else f"{line[:_MOST]}…"
+
+
+def bad_response(
+    service: Service, what: str, *, response_status: str | None = None
+) -> ModelError:
+    """Return the error for a reply that is not what the interface documents."""
+    return ModelError(
+        f"the reply of {service.label} at {service.endpoint} is unusable: {what}",
+        "bad_response",
+        response_status=response_status,
+        provider=service.name,
+    )
+
+
+def redact_chain(error: BaseException, *secrets: str) -> None:
+    """Take secrets out of the texts of all exceptions in the chain.
+
+    A traceback shows their arguments; SDKs also keep a text as `message`.
+    """
+    for each in _chain(error):
+        _redact_arguments(each, secrets)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [each.__cause__, each.__context__]
+
+
+def _redact_arguments(error: BaseException, secrets: tuple[str, ...]) -> None:
+    def clean(value: object) -> object:
+        return redact(value, *secrets) if isinstance(value, str) else value
+
+    if any(clean(each) != each for each in error.args):
+        error.args = tuple(map(clean, error.args))
+    message: object = getattr(error, "message", None)
+    if isinstance(message, str) and clean(message) != message:
+        error.message = clean(message)  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
+
+
+def transport_error(
+    error: Exception,
+    service: Service,
+    *,
+    late: tuple[type[Exception], ...] = (),
+    unreachable: tuple[type[Exception], ...] = (),
+) -> ModelError:
+    """Return the error for an exception without an HTTP status.
+
+    Args:
+        error: What was raised.
+        service: Whom the request was for.
+        late: The SDK's own exceptions for a timeout.
+        unreachable: The SDK's own exceptions for a connection that failed.
+    """
+    code, text = _category(error, late, unreachable)
+    return ModelError(
+        text.format(
+            where=f"{service.label} at {service.endpoint}",
+            kind=type(error.__cause__ or error).__name__,
+            error=short(str(error)),
+        ),
+        code,
+        provider=service.name,
+    )
+
+
+def _category(
+    error: Exception,
+    late: tuple[type[Exception], ...],
+    unreachable: tuple[type[Exception], ...],
+) -> tuple[ModelErrorCode, str]:
+    import anyio
+    import httpx2
+
+    broken = (
+        httpx2.HTTPError,
+        httpx2.StreamError,
+        ssl.SSLError,
+        anyio.EndOfStream,
+        anyio.ClosedResourceError,
+        anyio.BrokenResourceError,
+        OSError,
+    )
+    undecodable = (httpx2.DecodingError, UnicodeDecodeError)
+    table: list[tuple[tuple[type[Exception], ...], ModelErrorCode, str]] = [
+        ((*late, httpx2.TimeoutException, TimeoutError), "network_error", _LATE),
+        (undecodable, "bad_response", _UNDECODABLE),
+        ((*unreachable, httpx2.ConnectError), "network_error", _UNREACHABLE),
+        (broken, "network_error", _BROKEN),
+        ((ValueError,), "bad_response", _UNUSABLE),
+        ((RuntimeError,), "unknown", _MISUSED),
+    ]
+    for classes, code, text in table:
+        if isinstance(error, classes):
+            return code, text
+    return "unknown", _UNKNOWN
+
+
+_LATE = "no answer from {where} in time ({kind}); try again or raise timeout"
+_UNDECODABLE = "the bytes of the reply of {where} cannot be decoded ({kind})"
+_UNREACHABLE = "cannot reach {where} ({kind}); check base_url and the network"
+_BROKEN = (
+    "the connection to {where} broke ({kind}) before the reply was complete; try again"
+)
+_UNUSABLE = "the reply of {where} is unusable ({kind}: {error})"
+_MISUSED = (
+    "the request to {where} failed ({kind}: {error}); a client of your own works only"
+    " on the event loop that it was first used on"
+)
+_UNKNOWN = "the request to {where} failed ({kind}: {error})"
+
+
+def status_error(
+    service: Service,
+    status: int,
+    headers: Mapping[str, str],
+    *,
+    words: object,
+    vendor_code: str | None,
+    code: ModelErrorCode | None = None,
+    request_id: str | None = None,
+) -> ModelError:
+    """Return the error for an HTTP status.
+
+    Args:
+        service: Whom the request was for.
+        status: The HTTP status.
+        headers: The headers of the reply.
+        words: The service's own message, if it is a text.
+        vendor_code: The service's own code.
+        code: What the body refines; `None` leaves it to the status.
+        request_id: The service's id of the request.
+    """
+    code = code or code_for_status(status)
+    return ModelError(
+        _status_text(service, status, code, vendor_code, short(words)),
+        code,
+        http_status=status,
+        provider=service.name,
+        retry_after=retry_after_seconds(headers),
+        request_id=request_id,
+        vendor_code=vendor_code,
+    )
+
+
+def _status_text(
+    service: Service, status: int, code: str, vendor_code: str | None, words: str
+) -> str:
+    where = f"{service.label} at {service.endpoint}"
+    mark = f"(HTTP {status}{', ' + vendor_code if vendor_code else ''})"
+    if status == 401 or vendor_code == "invalid_api_key":  # noqa: PLR2004
+        # The service repeats a part of the key in its own words: they are left out.
+        return (
+            f"{where} refused the API key {mark}; check {service.key_variable} or"
+            " api_key"
+        )
+    if vendor_code == "model_not_found":
+        return (
+            f"{where} has no model {service.model!r} for this key {mark}; check"
+            f" {service.model_variable} or model_id"
+        )
+    said = f": {words}" if words else ""
+    if status == 404:  # noqa: PLR2004
+        return (
+            f"{where} does not know the model {service.model!r} or has no"
+            f" {service.interface} {mark}; check model_id and base_url{said}"
+        )
+    known = {
+        "auth_error": f"{where} denied access {mark}; check the account's rights",
+        "rate_limit": f"{where} limits this account {mark}; wait or check its quota",
+        "server_error": f"{where} has a fault {mark}; try again",
+        "network_error": f"{where} timed out {mark}; try again",
+    }
+    return known.get(code, f"{where} refused the request {mark}") + said

@@ -1,0 +1,206 @@
+"""Sending bytes with a vendor's SDK, and its reply read piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from .._clients import ClientPool, import_sdk
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Reply", "SDKClient", "Sender", "split_query"]
+
+_DRAIN_SECONDS = 0.1
+_LOOK_BYTES = 65_536
+_LOOK_SECONDS = 2.0
+_MARGIN_SECONDS = 0.5
+_closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
+
+
+class SDKClient(Protocol):
+    """What is used of an SDK's asynchronous client."""
+
+    @property
+    def post(self) -> Callable[..., Awaitable[Any]]:
+        """Send a request to a path below the base URL."""
+        ...
+
+    async def close(self) -> None:
+        """Close the client and its connections."""
+        ...
+
+
+class _Poster(Protocol):
+    """`post` as it is used here; the overloads of the SDKs do not know this use."""
+
+    def __call__(
+        self,
+        path: str,
+        *,
+        cast_to: type[httpx2.Response],
+        content: bytes,
+        options: Mapping[str, object],
+        stream: bool,
+    ) -> Coroutine[object, object, httpx2.Response]: ...
+
+
+def split_query(base_url: str) -> tuple[str, dict[str, str] | None]:
+    """Return a base URL without its query, and the query's fields.
+
+    The SDKs would write a request's path behind the query.
+    """
+    parts = urlsplit(base_url)
+    url = urlunsplit(parts._replace(query="", fragment=""))
+    return url, dict(parse_qsl(parts.query)) or None
+
+
+class Sender(ABC):
+    """Sends requests with the running loop's own client, or with one that was given.
+
+    Args:
+        timeout: Seconds, or the transport's own `Timeout`; `None` leaves it to the SDK.
+        max_retries: How often the SDK repeats a request; `None` leaves it to the SDK.
+        headers: Headers for every request.
+        client: A client to use as it is; it is never closed here.
+        http_client: A transport for the clients made here; it is never closed here.
+    """
+
+    sdk: ClassVar[str]
+    """The SDK's module, and the name to install it by."""
+    path: ClassVar[str]
+    """Where requests go, below the base URL."""
+    request_id_header: ClassVar[str] = "x-request-id"
+
+    def __init__(
+        self,
+        *,
+        timeout: float | httpx2.Timeout | None = None,
+        max_retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        client: SDKClient | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+    ) -> None:
+        self.headers: Mapping[str, str] = headers or {}
+        self.http_client = http_client
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._given = client
+        self._pool: ClientPool[SDKClient] = ClientPool(self.make, self._close)
+
+    @abstractmethod
+    def make(self) -> SDKClient:
+        """Make a client for the running loop; the SDK is imported by then.
+
+        Pass `headers` as its default headers, and `http_client`; without one, a transport
+        of the SDK's own that is closed by nothing but the client's `close`.
+        """
+
+    async def post(self, body: bytes, *, stream: bool) -> Reply:
+        """Send a body; return the reply, whose status is good and whose bytes wait.
+
+        A timeout in seconds also bounds the wait for the reply's begin, retries and
+        their pauses included: without that, a dead service takes several timeouts.
+        """
+        await import_sdk(self.sdk)
+        import httpx2
+
+        client = self._given or await self._pool.get()
+        bound = None
+        if isinstance(self._timeout, int | float):
+            bound = self._timeout + _MARGIN_SECONDS
+        send = cast("_Poster", client.post)
+        async with asyncio.timeout(bound):
+            response = await send(
+                self.path,
+                cast_to=httpx2.Response,
+                content=body,
+                options=self._options(stream=stream),
+                stream=True,
+            )
+        return Reply(response, self.request_id_header)
+
+    def _options(self, *, stream: bool) -> dict[str, object]:
+        accept = "text/event-stream" if stream else "application/json"
+        headers = {"Content-Type": "application/json", "Accept": accept}
+        if self._given is not None:
+            headers = {**self.headers, **headers}
+        options: dict[str, object] = {"headers": headers}
+        if self._timeout is not None:
+            options["timeout"] = self._timeout
+        if self._max_retries is not None:
+            options["max_retries"] = self._max_retries
+        return options
+
+    async def aclose(self) -> None:
+        """Close the clients that were made here; never one that was given."""
+        await self._pool.aclose()
+
+    async def _close(self, client: SDKClient) -> None:
+        if self.http_client is None:  # else closing would close the given transport
+            await client.close()
+
+
+class Reply:
+    """A reply whose bytes are read one piece after the other.
+
+    Always end with `aclose`: it gives the connection back, or closes it.
+    """
+
+    def __init__(self, response: httpx2.Response, request_id_header: str) -> None:
+        self._response = response
+        self._pieces = response.aiter_bytes()
+        self.status = response.status_code
+        self.request_id = response.headers.get(request_id_header)
+        self.content_type = response.headers.get("content-type", "")
+
+    async def read(self) -> bytes | None:
+        """Return the next piece, `None` at the end.
+
+        Raises:
+            Exception: Whatever the transport raises.
+        """
+        return await anext(self._pieces, None)
+
+    async def read_all(self) -> bytes:
+        """Return all that follows."""
+        return b"".join([piece async for piece in self._pieces])
+
+    async def read_some(self) -> bytes:
+        """Return the begin of what follows: enough to tell what it is."""
+        pieces: list[bytes] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                async for piece in self._pieces:
+                    pieces.append(piece)
+                    if sum(map(len, pieces)) >= _LOOK_BYTES:
+                        break
+        return b"".join(pieces)
+
+    async def drain(self) -> None:
+        """Read to the end if it comes at once: only then the connection is used again.
+
+        Nothing that happens here matters any more: the reply is complete.
+        """
+        with suppress(Exception):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for _ in self._pieces:
+                    pass
+
+    async def aclose(self) -> None:
+        """Release the connection, also when the caller is cancelled meanwhile."""
+        task = asyncio.create_task(self._finish())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+        await asyncio.shield(task)
+
+    async def _finish(self) -> None:
+        with suppress(Exception):  # a connection that is gone cannot be closed better
+            await self._pieces.aclose()
+        with suppress(Exception):
+            await self._response.aclose()
