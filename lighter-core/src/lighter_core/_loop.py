@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ._chain import HookChain
 from ._channel import Sink
@@ -23,7 +23,7 @@ from .events import (
     ToolCallFinished,
     ToolCallStarted,
 )
-from .history import repair_history
+from .history import repair_history, require_valid_history
 from .limits import RunLimits
 from .messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage
 from .provider import Provider
@@ -114,7 +114,11 @@ async def _call_model(
 ) -> AssistantMessage:
     state.progress.model_calls += 1
     request = _next_request(setup, state)
-    request = await setup.chain.run("before_model", request, state.context)
+    if setup.chain.has("before_model"):
+        request = await setup.chain.run("before_model", request, state.context)
+        # Hooks may also edit the list in place: made anew, it is checked again.
+        request = replace(request, messages=request.messages)
+        require_valid_history(request.messages, provider=setup.provider.name)
     started = time.perf_counter()
     if sink is None:
         message = await setup.provider.invoke(request)

@@ -176,7 +176,9 @@ def _takes_run(function: object, name: str, event: str) -> bool:
             hook=name,
             event=event,
         )
-    return needed == 2 or (open_ended and needed < 2)  # noqa: PLR2004
+    if needed == 2 or open_ended:  # noqa: PLR2004
+        return True
+    return len(places) > 1 and places[1].name == "run"  # (value, run=None)
 
 
 class BeforeAgentHook(Hook[AgentRequest]):
