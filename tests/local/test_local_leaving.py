@@ -24,7 +24,7 @@ def test_leaving_ends_the_process_cleanly(way):
     if way == "sigint" and os.name == "nt":
         pytest.skip("Windows has no SIGINT for one process")
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", str(PROGRAM), way],
+        [sys.executable, "-W", "error", str(PROGRAM), way],
         capture_output=True,
         text=True,
         timeout=60,
