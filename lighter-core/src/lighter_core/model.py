@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from ._chain import HookChain
-from ._closing import close_stream
+from ._closing import Owned, close_stream
 from .context import RunContext
 from .errors import PluginNotFoundError
 from .events import MessageEvent, ProviderStreamEvent
@@ -126,7 +126,7 @@ class Model:
         request = await self._prepare(request, chain, run)
         stream = self._provider.stream(request)
         try:
-            async for event in stream:
+            async for event in Owned(stream):
                 if isinstance(event, MessageEvent) and chain.has("after_model"):
                     message = await chain.run("after_model", event.message, run)
                     yield MessageEvent(message)

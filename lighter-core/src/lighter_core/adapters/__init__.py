@@ -19,6 +19,7 @@ async with aclosing(exchange.events()) as events:
 from __future__ import annotations
 
 from .._clients import ClientPool, import_sdk
+from .._closing import Owned
 from .._json import (
     TextJoiner,
     clean_text,
@@ -32,7 +33,7 @@ from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..history import require_valid_history
 from ..messages import seal_native
-from ._exchange import Codec, Decoder, Exchange
+from ._exchange import Codec, Decoder, Exchange, LateDecoder
 from ._faults import (
     Service,
     bad_response,
@@ -75,7 +76,9 @@ __all__ = [
     "Decoder",
     "EventStreamSplitter",
     "Exchange",
+    "LateDecoder",
     "Member",
+    "Owned",
     "Reply",
     "SDKClient",
     "Sender",

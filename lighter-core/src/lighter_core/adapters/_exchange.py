@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
-from typing import Protocol
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
 
+from .._closing import Owned
 from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..errors import ModelError
@@ -16,7 +19,9 @@ from ._faults import Service, bad_response, redact_chain, short
 from ._raw import as_object, fast_load
 from ._sender import Reply, Sender
 
-__all__ = ["Codec", "Decoder", "Exchange"]
+__all__ = ["Codec", "Decoder", "Exchange", "LateDecoder"]
+
+_LATE_SECONDS = 2.0
 
 
 class Decoder(Protocol):
@@ -42,6 +47,28 @@ class Decoder(Protocol):
 
     def ended_early(self) -> ModelError:
         """Return the error for a stream that ended without saying how."""
+        ...
+
+
+@runtime_checkable
+class LateDecoder(Decoder, Protocol):
+    """A decoder of replies after whose end more may follow, such as the usage.
+
+    Once the reply is complete, what follows is waited for no longer than two seconds,
+    and a connection that breaks breaks nothing.
+    """
+
+    @property
+    def finished(self) -> bool:
+        """Whether the service has said that the reply is complete."""
+        ...
+
+    def finish(self) -> list[ProviderStreamEvent]:
+        """Set `message`, since nothing more comes; return what is still to be shown.
+
+        Raises:
+            ModelError: When the service has not said that the reply is complete.
+        """
         ...
 
 
@@ -145,7 +172,7 @@ class Exchange:
         self._outcome = "complete"
         return message
 
-    async def events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
+    def events(self) -> Owned[ProviderStreamEvent]:
         """Yield what a streamed reply brings, then one `MessageEvent`.
 
         The connection is released before the message is yielded, and when the generator
@@ -154,12 +181,15 @@ class Exchange:
         Raises:
             ModelError: For a reply that failed, is incomplete or is no event stream.
         """
+        return Owned(self._events())
+
+    async def _events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
         decoder = self._codec.decoder()
         splitter = EventStreamSplitter()
         try:
             await self._need_event_stream()
             while decoder.message is None:
-                chunk = await self._read()
+                chunk = await self._read(decoder)
                 events = splitter.finish() if chunk is None else splitter.feed(chunk)
                 for data in events:
                     for event in self._decode(decoder, data):
@@ -167,7 +197,8 @@ class Exchange:
                     if decoder.message is not None:
                         break
                 if chunk is None and decoder.message is None:
-                    raise self._complete(decoder.ended_early())
+                    for event in self._finish(decoder):
+                        yield event
             await self._reply.drain()
         finally:
             self._ignored = decoder.ignored
@@ -212,7 +243,12 @@ class Exchange:
             )
         raise self._complete(error)
 
-    async def _read(self) -> bytes | None:
+    async def _read(self, decoder: Decoder) -> bytes | None:
+        if isinstance(decoder, LateDecoder) and decoder.finished:
+            with suppress(Exception):
+                async with asyncio.timeout(_LATE_SECONDS):
+                    return await self._reply.read()
+            return None
         try:
             return await self._reply.read()
         except Exception as err:
@@ -226,6 +262,17 @@ class Exchange:
             raise
         if decoder.message is not None:
             self._outcome = "complete"
+        return events
+
+    def _finish(self, decoder: Decoder) -> list[ProviderStreamEvent]:
+        if not isinstance(decoder, LateDecoder):
+            raise self._complete(decoder.ended_early())
+        try:
+            events = decoder.finish()
+        except ModelError as err:
+            self._complete(err)
+            raise
+        self._outcome = "complete"
         return events
 
     def _broken(self, error: Exception) -> ModelError:

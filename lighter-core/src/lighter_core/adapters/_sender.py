@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from .._clients import ClientPool, import_sdk
+from .._closing import Owned
 
 if TYPE_CHECKING:
     import httpx2
@@ -154,7 +155,7 @@ class Reply:
 
     def __init__(self, response: httpx2.Response, request_id_header: str) -> None:
         self._response = response
-        self._pieces = response.aiter_bytes()
+        self._pieces = Owned(response.aiter_bytes())
         self.status = response.status_code
         self.request_id = response.headers.get(request_id_header)
         self.content_type = response.headers.get("content-type", "")
