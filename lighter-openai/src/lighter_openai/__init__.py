@@ -1,10 +1,16 @@
-"""OpenAI for Lighter: the Responses API as a provider."""
+"""OpenAI for Lighter: the Responses API, and Chat Completions for other services."""
 
 from __future__ import annotations
 
+from ._chat_provider import OpenAIChatProvider, OpenAIChatProviderOptions
 from ._provider import OpenAIProvider, OpenAIProviderOptions
 
-__all__ = ["OpenAIProvider", "OpenAIProviderOptions"]
+__all__ = [
+    "OpenAIChatProvider",
+    "OpenAIChatProviderOptions",
+    "OpenAIProvider",
+    "OpenAIProviderOptions",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""The SDK's client for the Responses interface.
+"""The SDK's client, for both of its interfaces.
 
 This module and `_errors.py` are the only ones that import the SDK, and only inside
 functions: importing it takes seconds.
@@ -6,8 +6,9 @@ functions: importing it takes seconds.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from lighter_core.adapters import Sender, split_query
 
@@ -15,11 +16,23 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-__all__ = ["Clients"]
+__all__ = ["ChatClients", "Clients"]
 
 
 class Clients(Sender):
-    """Sends requests with the running loop's own client, or with one that was given."""
+    """Sends requests with the running loop's own client, or with one that was given.
+
+    Args:
+        api_key: The key; without one no `Authorization` header is sent.
+        base_url: The endpoint.
+        timeout: Seconds, or the transport's own timeout.
+        max_retries: How often the SDK repeats a request.
+        headers: Headers for every request.
+        client: A client to use as it is.
+        http_client: A transport for the clients made here.
+        isolated: Whether the headers that the SDK takes from the environment are kept
+            back: they are meant for OpenAI.
+    """
 
     sdk: ClassVar[str] = "openai"
     path: ClassVar[str] = "/responses"
@@ -27,13 +40,14 @@ class Clients(Sender):
     def __init__(
         self,
         *,
-        api_key: str,
+        api_key: str | None,
         base_url: str,
         timeout: float | httpx2.Timeout | None = None,
         max_retries: int | None = None,
         headers: Mapping[str, str] | None = None,
         client: AsyncOpenAI | None = None,
         http_client: httpx2.AsyncClient | None = None,
+        isolated: bool = False,
     ) -> None:
         super().__init__(
             timeout=timeout,
@@ -44,6 +58,7 @@ class Clients(Sender):
         )
         self._api_key = api_key
         self._base_url = base_url
+        self._isolated = isolated
 
     def make(self) -> AsyncOpenAI:
         """Make a client for the running loop."""
@@ -53,9 +68,38 @@ class Clients(Sender):
         # may be another one by then; this one is closed by the pool alone.
         url, query = split_query(self._base_url)
         return openai.AsyncOpenAI(
-            api_key=self._api_key,
+            api_key=self._api_key or "none",
             base_url=url,
             default_query=query,
-            default_headers=self.headers or None,
+            default_headers=self._default_headers() or None,
             http_client=self.http_client or openai.DefaultAsyncHttpxClient(),
         )
+
+    def _default_headers(self) -> dict[str, str]:
+        """Return the headers of every request; an `Omit` keeps one back.
+
+        A line of `OPENAI_CUSTOM_HEADERS` would win over the key, or go along with it.
+        """
+        import openai
+
+        omitted = cast("str", openai.Omit())
+        found: dict[str, str] = {}
+        if self._isolated:
+            lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+            names = [line.partition(":")[0].strip() for line in lines if ":" in line]
+            names += ["OpenAI-Organization", "OpenAI-Project"]
+            found = dict.fromkeys(names, omitted)
+            found = {k: v for k, v in found.items() if k.lower() != "authorization"}
+        if self._api_key is None:
+            found["Authorization"] = omitted
+        elif self._isolated:
+            found["Authorization"] = f"Bearer {self._api_key}"
+        mine = {name.lower() for name in self.headers}
+        found = {k: v for k, v in found.items() if k.lower() not in mine}
+        return {**found, **self.headers}
+
+
+class ChatClients(Clients):
+    """The same for Chat Completions."""
+
+    path: ClassVar[str] = "/chat/completions"

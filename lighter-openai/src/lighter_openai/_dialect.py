@@ -1,10 +1,10 @@
-"""What differs between services that speak the Responses interface."""
+"""What differs between services and interfaces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["OPENAI", "Dialect", "Target"]
+__all__ = ["CHAT", "OPENAI", "Dialect", "Target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,13 @@ class Dialect:
         base_url_variable: The environment variable that holds the base URL, if any.
         base_url: The base URL when nothing else is given.
         extra_fields: Top-level fields that every request carries.
+        parts: The parts of user messages that it takes beside text.
         plain_reasoning: Whether reasoning is sent back in the clear. Where it is not,
             only reasoning items with encrypted content can be sent back.
+        placeholder: What is sent as the reasoning of a turn with calls that has none,
+            where the service asks for some.
+        calls_last: Whether the calls of a turn must stand together at its end.
+        isolated: Whether what the SDK reads from the environment must not reach it.
     """
 
     name: str
@@ -34,7 +39,11 @@ class Dialect:
     base_url_variable: str | None
     base_url: str
     extra_fields: tuple[tuple[str, object], ...] = ()
+    parts: frozenset[str] = frozenset({"image", "file"})
     plain_reasoning: bool = False
+    placeholder: str | None = None
+    calls_last: bool = False
+    isolated: bool = False
 
 
 OPENAI = Dialect(
@@ -45,6 +54,18 @@ OPENAI = Dialect(
     base_url_variable="OPENAI_BASE_URL",
     base_url="https://api.openai.com/v1",
     extra_fields=(("store", False), ("include", ["reasoning.encrypted_content"])),
+)
+
+
+CHAT = Dialect(
+    name="openai-chat",
+    label="the chat service",
+    api="chat",
+    interface="Chat Completions API",
+    key_variable="OPENAI_API_KEY",
+    model_variable="OPENAI_MODEL",
+    base_url_variable="OPENAI_BASE_URL",
+    base_url="https://api.openai.com/v1",
 )
 
 

@@ -1,4 +1,4 @@
-"""The entry point of this distribution: makes the provider."""
+"""The entry points of this distribution: makes the providers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ PLUGIN_API = 1
 
 @hookimpl
 def create_provider(name: str, options: Mapping[str, object]) -> Provider:
-    """Make the provider; options are the constructor's keyword arguments.
+    """Make the provider of that name: `"openai"` or `"openai-chat"`.
+
+    Args:
+        name: The name of the entry point.
+        options: The constructor's keyword arguments.
 
     Raises:
         TypeError: For an option that the constructor does not have.
@@ -24,13 +28,15 @@ def create_provider(name: str, options: Mapping[str, object]) -> Provider:
     """
     import inspect
 
+    from ._chat_provider import OpenAIChatProvider
     from ._provider import OpenAIProvider
 
-    known = set(inspect.signature(OpenAIProvider).parameters)
+    made = OpenAIChatProvider if name == "openai-chat" else OpenAIProvider
+    known = set(inspect.signature(made).parameters)
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(
             f"provider {name!r} has no option {', '.join(map(repr, unknown))}; it has"
             f" {', '.join(sorted(known))}"
         )
-    return OpenAIProvider(**cast("dict[str, Any]", dict(options)))
+    return made(**cast("dict[str, Any]", dict(options)))

@@ -1,0 +1,284 @@
+"""The tool calls of a Chat Completions reply: whole ones, and ones that come in pieces."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lighter_core import ModelRequest, ToolCall, ToolCallDelta
+from lighter_core.adapters import (
+    ShapeError,
+    TextJoiner,
+    as_object,
+    clean_text,
+    dump_json,
+    load_json,
+    members,
+)
+
+__all__ = ["Call", "CallPieces", "Ids", "Turn", "legacy_call", "whole_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where in a conversation a reply stands: what keeps made-up call ids apart.
+
+    Attributes:
+        position: The number of messages in the request.
+        taken: The call ids of its history.
+    """
+
+    position: int = 0
+    taken: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, request: ModelRequest) -> Turn:
+        """Return the turn that answers the request."""
+        ids = {
+            call.call_id
+            for message in request.messages
+            if message.role == "assistant"
+            for call in message.tool_calls
+        }
+        return cls(len(request.messages), frozenset(ids))
+
+
+class Ids:
+    """Gives each call of a reply an id that nothing else in the conversation has.
+
+    Some servers send no id, the same one for every call, or start anew in each reply.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._used: set[str] = set()
+
+    def take(self, given: object) -> str:
+        """Return the id that came, unless it is missing or taken; then another."""
+        found = clean_text(given) if isinstance(given, str) else ""
+        attempt = 0
+        while not found.strip() or found in self._used or found in self._turn.taken:
+            source = f"{self._turn.position} {len(self._used)} {attempt}"
+            found = f"call_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+            attempt += 1
+        self._used.add(found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A complete call: its public form, and the JSON text that stands for it later."""
+
+    public: ToolCall
+    text: str
+    legacy: bool = False  # it came as `function_call`
+
+
+def argument_text(value: object) -> str:
+    """Return the arguments as text; some servers send an object instead of text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    fields = as_object(value)
+    if fields is not None:
+        return dump_json(fields)
+    raise ShapeError(f"the arguments of a call are {type(value).__name__}")
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ShapeError("a call has no name")
+    return clean_text(value)
+
+
+def need_function(entry: Mapping[str, object]) -> dict[str, object]:
+    kind = entry.get("type")
+    function = as_object(entry.get("function"))
+    if function is None or kind not in {None, "", "function"}:
+        raise ShapeError(f"a call of type {kind!r} cannot be answered by a function")
+    return function
+
+
+def whole_calls(entries: list[tuple[object, str]], ids: Ids) -> list[Call]:
+    """Return the calls of a reply that came whole; each entry with its own JSON text.
+
+    Raises:
+        ShapeError: For an entry that is no call of a function.
+    """
+    found: list[Call] = []
+    for value, text in entries:
+        entry = as_object(value)
+        if entry is None:
+            raise ShapeError(f"a call is {type(value).__name__}, not an object")
+        function = need_function(entry)
+        arguments = argument_text(function.get("arguments"))
+        name = _name(function.get("name"))
+        id_ = ids.take(entry.get("id"))
+        parts = {member.key: member.text for member in members(text)}
+        if not isinstance(function.get("arguments"), str) or not arguments.strip():
+            inner = {member.key: member.text for member in members(parts["function"])}
+            inner["arguments"] = dump_json(arguments if arguments.strip() else "{}")
+            parts["function"] = _object(inner)
+        if entry.get("id") != id_:
+            parts["id"] = dump_json(id_)
+        found.append(
+            Call(ToolCall(id_, name, clean_text(arguments)), _entry_text(parts))
+        )
+    return found
+
+
+def _object(fields: Mapping[str, str]) -> str:
+    return f"{{{','.join(f'{dump_json(k)}:{text}' for k, text in fields.items())}}}"
+
+
+def _entry_text(parts: Mapping[str, str]) -> str:
+    """Return the text of a call for sending back: its position in the reply goes."""
+    first = {"id": parts["id"], "type": '"function"'}
+    rest = {key: text for key, text in parts.items() if key not in {*first, "index"}}
+    return _object(first | rest)
+
+
+def legacy_call(value: object, text: str, ids: Ids) -> Call:
+    """Return the call of a reply in the older form, which has no id."""
+    function = as_object(value)
+    if function is None:
+        raise ShapeError(f"a function_call is {type(value).__name__}, not an object")
+    arguments = argument_text(function.get("arguments"))
+    public = ToolCall(
+        ids.take(None), _name(function.get("name")), clean_text(arguments)
+    )
+    return Call(public, text, legacy=True)
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A call on its way."""
+
+    id: str
+    index: object = None
+    given_id: object = None  # what the service wrote, before it was made unique
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+    extra: dict[str, object] = field(default_factory=dict[str, object])
+    inner: dict[str, object] = field(default_factory=dict[str, object])
+    joiner: TextJoiner = field(default_factory=TextJoiner)
+    held: str = ""  # argument text that waits for the name
+    legacy: bool = False
+
+    def is_whole(self) -> bool:
+        """Tell whether the arguments so far are a JSON object."""
+        try:
+            return isinstance(load_json("".join(self.arguments)), dict)
+        except ValueError:
+            return False
+
+    def text(self, public: ToolCall) -> str:
+        """Return the text that stands for the call when it is sent back."""
+        arguments = public.arguments if public.arguments.strip() else "{}"
+        function = {**self.inner, "name": public.tool_name, "arguments": arguments}
+        if self.legacy:
+            return clean_text(dump_json(function))
+        entry = {"id": self.id, "type": "function", **self.extra, "function": function}
+        return clean_text(dump_json(entry))
+
+
+class CallPieces:
+    """Puts calls together from their pieces.
+
+    A piece belongs to the call with its id, else to the one with its index, else to the
+    latest. A name after arguments begins another call, though: some servers give every
+    call the index 0, or one id, and some give neither.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        self._ids = Ids(turn)
+        self._slots: list[_Slot] = []
+
+    def add(self, value: object) -> list[ToolCallDelta]:
+        """Take a piece; return what of it can be shown."""
+        piece = as_object(value)
+        if piece is None:
+            raise ShapeError(f"a piece of a call is {type(value).__name__}")
+        if piece.get("type") not in {None, "", "function"}:
+            need_function(piece)
+        function = as_object(piece.get("function")) or {}
+        slot = self._find(piece, function)
+        slot.extra |= _further(piece, {"index", "id", "type", "function"})
+        return self._take(slot, function)
+
+    def add_legacy(self, value: object) -> list[ToolCallDelta]:
+        """Take a piece of a call in the older form."""
+        function = as_object(value)
+        if function is None:
+            raise ShapeError(f"a piece of a call is {type(value).__name__}")
+        if not self._slots:
+            self._slots.append(_Slot(self._ids.take(None), legacy=True))
+        return self._take(self._slots[-1], function)
+
+    def finish(self) -> tuple[list[Call], list[ToolCallDelta]]:
+        """Return the complete calls, and what of them was not shown yet.
+
+        Raises:
+            ShapeError: For a call without a name.
+        """
+        calls: list[Call] = []
+        shown: list[ToolCallDelta] = []
+        for slot in self._in_order():
+            arguments = clean_text("".join(slot.arguments))
+            public = ToolCall(slot.id, _name(slot.name), arguments)
+            rest = slot.joiner.finish()
+            if rest:
+                shown.append(ToolCallDelta(slot.id, public.tool_name, rest))
+            calls.append(Call(public, slot.text(public), slot.legacy))
+        return calls, shown
+
+    def _in_order(self) -> list[_Slot]:
+        indexed = {s.index: s for s in self._slots if isinstance(s.index, int)}
+        if len(indexed) < len(self._slots):
+            return self._slots
+        return [slot for _, slot in sorted(indexed.items())]
+
+    def _find(
+        self, piece: Mapping[str, object], function: Mapping[str, object]
+    ) -> _Slot:
+        id_, index = piece.get("id") or None, piece.get("index")
+        name = function.get("name")
+        slot = None
+        for each in self._slots:  # the latest that fits
+            if each.given_id == id_ if id_ and each.given_id else each.index == index:
+                slot = each
+        if slot is None and id_ is None and index is None and self._slots:
+            slot = self._slots[-1]
+        if slot is None or _begins_another(slot, name, function.get("arguments")):
+            slot = _Slot(self._ids.take(id_), index, given_id=id_)
+            self._slots.append(slot)
+        return slot
+
+    @staticmethod
+    def _take(slot: _Slot, function: Mapping[str, object]) -> list[ToolCallDelta]:
+        slot.inner |= _further(function, {"name", "arguments"})
+        name = function.get("name")
+        if isinstance(name, str) and name != slot.name:
+            slot.name += name  # else it is said again
+        piece = argument_text(function.get("arguments"))
+        if piece:
+            slot.arguments.append(piece)
+            slot.held += slot.joiner.feed(piece)
+        if not slot.held or not slot.name:
+            return []
+        shown, slot.held = slot.held, ""
+        return [ToolCallDelta(slot.id, clean_text(slot.name), shown)]
+
+
+def _further(value: Mapping[str, object], known: set[str]) -> dict[str, object]:
+    return {k: v for k, v in value.items() if k not in known and v is not None}
+
+
+def _begins_another(slot: _Slot, name: object, arguments: object) -> bool:
+    """Tell whether a piece that seems to belong to a call is the first of another."""
+    if not isinstance(name, str) or not name or not slot.arguments:
+        return False
+    # Some servers say the name in each piece: then the text of the call goes on.
+    return name != slot.name or (bool(arguments) and slot.is_whole())

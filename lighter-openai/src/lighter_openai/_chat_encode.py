@@ -1,0 +1,258 @@
+"""Messages to the body of a Chat Completions request. Pure functions on plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, cast
+
+from lighter_core import (
+    AssistantMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Message,
+    ModelError,
+    ModelRequest,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from lighter_core.adapters import (
+    as_object,
+    dump_json,
+    elements,
+    encode_text,
+    members,
+    normal_call_id,
+    plain,
+)
+
+from ._chat_message import REASONING_KEYS
+from ._dialect import Target
+from ._encode import Options, output_format
+from ._input import file_name
+from ._replay import loss_of, may_replay
+
+__all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
+
+Reasoning = Literal["keep", "drop", "require"]
+"""What becomes of the reasoning of earlier replies.
+
+`keep` leaves it where the reply has it, `drop` takes it out, `require` also writes it
+into messages that are rebuilt.
+"""
+
+PLACEHOLDER = "(the reasoning of this turn is not known)"
+"""Stands where a service demands the reasoning of a turn that has none."""
+
+_AUDIO = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+
+def encode_chat_request(
+    request: ModelRequest,
+    target: Target,
+    options: Options,
+    *,
+    stream: bool,
+    reasoning: Reasoning = "keep",
+    notes: list[str] | None = None,
+) -> bytes:
+    """Return the body for a request.
+
+    The same history gives the same bytes, and a longer history begins with the same
+    messages.
+
+    Args:
+        request: The request.
+        target: Whom it is for.
+        options: Fields that hold for every request.
+        stream: Whether the reply shall be streamed.
+        reasoning: What becomes of the reasoning of earlier replies.
+        notes: Takes one sentence for each kind of loss.
+
+    Raises:
+        ModelError: `invalid_request` for values that have no JSON form, and for parts
+            that the interface cannot take.
+    """
+    try:
+        head = dump_json(
+            _fields(request, target, options, stream=stream), default=plain
+        )
+        found = _Messages(target, reasoning, [] if notes is None else notes)
+        items = ",".join(found.texts(request.messages))
+    except (TypeError, ValueError, RecursionError) as err:
+        raise ModelError(
+            f"the request cannot be written as JSON: {err}; tool schemas and extra_body"
+            " must hold JSON values only",
+            "invalid_request",
+            provider=target.name,
+        ) from err
+    return encode_text(f'{head[:-1]},"messages":[{items}]}}')
+
+
+def _fields(
+    request: ModelRequest, target: Target, options: Options, *, stream: bool
+) -> dict[str, object]:
+    fields: dict[str, object] = {"model": target.model, "stream": stream}
+    if request.tool_specs:
+        fields["tools"] = [_tool(spec) for spec in request.tool_specs]
+    if request.tool_choice is not None:
+        fields["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.output is not None:
+        schema = {k: v for k, v in output_format(request.output).items() if k != "type"}
+        fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+    for key, value in options.items():
+        known = fields.get(key)
+        if key == "stream_options" and not stream:
+            continue  # services refuse it there
+        if key == "tools" and isinstance(known, list) and isinstance(value, list):
+            fields[key] = [*cast("list[object]", known), *cast("list[object]", value)]
+        else:
+            fields[key] = value
+    return fields
+
+
+def _tool(spec: ToolSpec) -> dict[str, object]:
+    function: dict[str, object] = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+    }
+    if spec.strict:  # left out it means false, and not every server knows the word
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: str) -> object:
+    if choice in {"auto", "none", "required"}:
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+class _Messages:
+    """Writes the messages of one request."""
+
+    def __init__(self, target: Target, reasoning: Reasoning, notes: list[str]) -> None:
+        self._target = target
+        self._reasoning = reasoning
+        self._notes = notes
+        self._verbatim = False  # whether the results that follow answer native calls
+        self._legacy = False  # whether they answer a call in the older form
+
+    def texts(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Yield the JSON text of each message."""
+        for message in messages:
+            if isinstance(message, AssistantMessage):
+                text = self._replayed(message) or self._rebuilt(message)
+                if text:
+                    yield text
+            elif isinstance(message, ToolMessage):
+                yield dump_json(self._result(message))
+            else:
+                yield dump_json(_spoken(message, self._target))
+
+    def _replayed(self, message: AssistantMessage) -> str | None:
+        """Return the message as the service wrote it, if it can be sent so."""
+        native = message.native
+        self._verbatim = self._legacy = False
+        if native is None or not may_replay(message, self._target):
+            return None
+        found = elements(native.items)
+        value = as_object(found[0][0]) if len(found) == 1 else None
+        if value is None:
+            return None
+        self._verbatim = True
+        self._legacy = "function_call" in value
+        text = found[0][1]
+        if self._reasoning == "drop" and any(key in value for key in REASONING_KEYS):
+            kept = [m.whole for m in members(text) if m.key not in REASONING_KEYS]
+            return f"{{{','.join(kept)}}}"
+        missing = not any(key in value for key in REASONING_KEYS)
+        if self._reasoning == "require" and message.tool_calls and missing:
+            # The service wrote no reasoning there, and yet it asks for the field.
+            return (
+                f'{text.rstrip()[:-1]},"reasoning_content":{dump_json(PLACEHOLDER)}}}'
+            )
+        return text
+
+    def _rebuilt(self, message: AssistantMessage) -> str | None:
+        """Return the message made from public fields; `None` for an empty one."""
+        thought = self._thought(message)
+        note = loss_of(message, self._target, reasoning_kept=thought is not None)
+        if note is not None and note not in self._notes:
+            self._notes.append(note)
+        if not message.content and not message.tool_calls:
+            return None
+        fields: dict[str, object] = {"role": "assistant", "content": message.content}
+        if thought is not None:
+            fields["reasoning_content"] = thought
+        if message.tool_calls:
+            fields["tool_calls"] = [
+                {
+                    "id": normal_call_id(call.call_id),
+                    "type": "function",
+                    "function": {
+                        "name": call.tool_name,
+                        # Templates of many servers parse it: no text would not do.
+                        "arguments": call.arguments if call.arguments.strip() else "{}",
+                    },
+                }
+                for call in message.tool_calls
+            ]
+        return dump_json(fields)
+
+    def _thought(self, message: AssistantMessage) -> str | None:
+        if self._reasoning != "require":
+            return None
+        native = message.native
+        own = native is not None and native.provider == self._target.name
+        if message.tool_calls:
+            return message.reasoning or PLACEHOLDER
+        return message.reasoning if own else None
+
+    def _result(self, message: ToolMessage) -> dict[str, object]:
+        if self._legacy:
+            name = message.tool_name
+            return {"role": "function", "name": name, "content": message.tool_output}
+        id_ = message.call_id if self._verbatim else normal_call_id(message.call_id)
+        return {"role": "tool", "tool_call_id": id_, "content": message.tool_output}
+
+
+def _spoken(
+    message: SystemMessage | UserMessage, target: Target
+) -> Mapping[str, object]:
+    if isinstance(message.content, str):
+        return {"role": message.role, "content": message.content}
+    parts = [_part(part, target) for part in message.content]
+    return {"role": "user", "content": parts}
+
+
+def _part(part: ContentPart, target: Target) -> dict[str, object]:
+    match part:
+        case TextPart():
+            return {"type": "text", "text": part.text}
+        case ImagePart():
+            return {"type": "image_url", "image_url": {"url": part.data_url()}}
+        case FilePart(data=None):
+            raise ModelError(
+                "Chat Completions takes no FilePart with a url: read the file and pass"
+                " its data and media_type",
+                "invalid_request",
+                provider=target.name,
+            )
+        case FilePart():
+            media_type = (part.media_type or "").lower()
+            if media_type in _AUDIO:
+                data = part.data_url().partition(",")[2]
+                audio = {"data": data, "format": _AUDIO[media_type]}
+                return {"type": "input_audio", "input_audio": audio}
+            name = part.name or file_name(media_type)
+            file = {"filename": name, "file_data": part.data_url()}
+            return {"type": "file", "file": file}

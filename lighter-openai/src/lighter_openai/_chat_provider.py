@@ -1,0 +1,206 @@
+"""Any service that speaks the Chat Completions interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from urllib.parse import urlsplit
+
+from lighter_core import AssistantMessage, ModelError
+from lighter_core.adapters import need_integer, need_key
+
+from ._base import BaseProvider, Connection, ConnectionOptions, need_text
+from ._chat_calls import Turn
+from ._chat_decode import decode_chat_body
+from ._chat_encode import Reasoning, encode_chat_request
+from ._chat_stream import ChatStreamDecoder
+from ._client import ChatClients, Clients
+from ._dialect import CHAT, Dialect, Target
+from ._errors import error_in_reply, error_of
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import AsyncOpenAI
+
+    from lighter_core import ModelRequest
+
+__all__ = ["OpenAIChatProvider", "OpenAIChatProviderOptions"]
+
+ReplayReasoning = Literal["auto", "always", "never"]
+MaxTokensField = Literal["auto", "max_completion_tokens", "max_tokens"]
+
+_OPENAI_HOST = "api.openai.com"
+_DEEPSEEK_HOST = "api.deepseek.com"
+
+
+class OpenAIChatProviderOptions(ConnectionOptions, total=False):
+    """The keyword options of `OpenAIChatProvider`."""
+
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+    max_tokens_field: MaxTokensField
+    include_usage: bool
+    replay_reasoning: ReplayReasoning
+
+
+class OpenAIChatProvider(BaseProvider):
+    """Talks to a service through the Chat Completions interface.
+
+    It is for the many servers and services that speak this interface: Ollama, vLLM,
+    llama.cpp, LM Studio, OpenRouter, Groq, DeepSeek and others. For OpenAI's own models
+    `OpenAIProvider` is the better choice: only there reasoning can be sent back.
+
+    Args:
+        api_key: The key; not needed with `base_url`. Without both, `OPENAI_API_KEY` is
+            read; it is never sent to an endpoint that `base_url` names.
+        model_id: The model; without it `OPENAI_MODEL` is read.
+        reasoning_effort: How much a model shall reason, in the service's own word.
+        max_output_tokens: The most tokens of a reply; `None` leaves it to the service.
+        max_tokens_field: The field that carries it; `"auto"` takes the newer name at
+            OpenAI and `max_tokens`, which every server knows, elsewhere.
+        include_usage: Whether a stream is asked for its tokens; a few old servers
+            refuse the question.
+        replay_reasoning: `"auto"` sends the reasoning of a reply back to the service
+            that wrote it, in the field in which it came; `"always"` also adds it as
+            `reasoning_content` to messages that are rebuilt; `"never"` leaves it out.
+        base_url: The endpoint; without it `OPENAI_BASE_URL` is read.
+        timeout: Seconds until the reply begins, retries included, and between two of
+            its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
+        max_retries: How often the SDK repeats a failed request before a reply begins.
+        client: An SDK client to use as it is; it is never closed here.
+        http_client: A transport for the SDK's clients; it is never closed here.
+        extra_headers: Headers for every request; they win over the SDK's own.
+        extra_body: Further fields of the request; they win over Lighter's own, `tools`
+            are joined.
+
+    Raises:
+        ModelError: `auth_error` without a key where one is needed, `invalid_request`
+            for other values that cannot work.
+
+    Example:
+        ```python
+        provider = OpenAIChatProvider(
+            model_id="qwen3", base_url="http://localhost:11434/v1"
+        )
+        reply = await provider.invoke(ModelRequest([UserMessage("Hello!")]))
+        ```
+    """
+
+    _clients_type: ClassVar[type[Clients]] = ChatClients
+    _reserved: ClassVar[frozenset[str]] = frozenset({"messages", "model", "stream"})
+
+    def __init__(  # noqa: PLR0913 - options are keywords
+        self,
+        api_key: str | None = None,
+        model_id: str | None = None,
+        *,
+        reasoning_effort: str | None = None,
+        max_output_tokens: int | None = None,
+        max_tokens_field: MaxTokensField = "auto",
+        include_usage: bool = True,
+        replay_reasoning: ReplayReasoning = "auto",
+        base_url: str | None = None,
+        timeout: float | httpx2.Timeout | None = None,
+        max_retries: int | None = None,
+        client: AsyncOpenAI | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+    ) -> None:
+        need_integer("max_output_tokens", max_output_tokens, provider=CHAT.name)
+        _need_word("max_tokens_field", max_tokens_field, MaxTokensField)
+        _need_word("replay_reasoning", replay_reasoning, ReplayReasoning)
+        fields: dict[str, object] = {}
+        if reasoning_effort is not None:
+            need_text("reasoning_effort", reasoning_effort, CHAT.name)
+            fields["reasoning_effort"] = reasoning_effort
+        if include_usage:
+            fields["stream_options"] = {"include_usage": True}
+        super().__init__(
+            replace(CHAT, isolated=base_url is not None),
+            model_id,
+            Connection(
+                api_key=api_key,
+                base_url=base_url,
+                timeout=timeout,
+                max_retries=max_retries,
+                client=client,
+                http_client=http_client,
+                extra_headers=extra_headers,
+            ),
+            fields=fields,
+            extra_body=extra_body,
+        )
+        host = urlsplit(self._target.endpoint).hostname
+        if max_output_tokens is not None:
+            if max_tokens_field == "auto":
+                newer = host == _OPENAI_HOST
+                max_tokens_field = "max_completion_tokens" if newer else "max_tokens"
+            self._options = {max_tokens_field: max_output_tokens, **self._options}
+        self._reasoning: Reasoning = "keep"
+        if replay_reasoning == "never":
+            self._reasoning = "drop"
+        elif replay_reasoning == "always" or host == _DEEPSEEK_HOST:
+            self._reasoning = "require"
+
+    @staticmethod
+    def _key(dialect: Dialect, connection: Connection) -> str | None:
+        """Return the key, if there is one; another endpoint may do without."""
+        if connection.client is None and connection.api_key is None:
+            if connection.base_url is not None:
+                return None
+            other = os.environ.get(dialect.base_url_variable or "", "").strip()
+            if other and not os.environ.get(dialect.key_variable, "").strip():
+                return None
+        if connection.client is not None:
+            return BaseProvider._key(dialect, connection)  # noqa: SLF001
+        return need_key(
+            connection.api_key, variable=dialect.key_variable, provider=dialect.name
+        )
+
+    def _encode(
+        self, request: ModelRequest, notes: list[str], *, stream: bool
+    ) -> bytes:
+        return encode_chat_request(
+            request,
+            self._target,
+            self._options,
+            stream=stream,
+            reasoning=self._reasoning,
+            notes=notes,
+        )
+
+    def _codec(self, request: ModelRequest) -> _ChatCodec:
+        return _ChatCodec(self._target, Turn.of(request))
+
+
+class _ChatCodec:
+    """Reads the reply to one request, and the errors of the service."""
+
+    def __init__(self, target: Target, turn: Turn) -> None:
+        self.service = target
+        self._turn = turn
+
+    def error_of(self, error: Exception) -> ModelError:
+        return error_of(error, self.service)
+
+    def error_in_reply(self, error: Mapping[str, object]) -> ModelError:
+        return error_in_reply(self.service, error, response_status=None)
+
+    def decode_body(self, body: bytes) -> AssistantMessage:
+        return decode_chat_body(body, self.service, self._turn)
+
+    def decoder(self) -> ChatStreamDecoder:
+        return ChatStreamDecoder(self.service, self._turn)
+
+
+def _need_word(name: str, value: object, words: object) -> None:
+    allowed = get_args(words)
+    if value not in allowed:
+        raise ModelError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}",
+            "invalid_request",
+            provider=CHAT.name,
+        )

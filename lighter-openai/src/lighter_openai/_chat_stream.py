@@ -1,0 +1,264 @@
+"""A streamed Chat Completions reply to events. Pure."""
+
+from __future__ import annotations
+
+from lighter_core import (
+    AssistantMessage,
+    ModelError,
+    ProviderStreamEvent,
+    ReasoningDelta,
+    TextDelta,
+)
+from lighter_core.adapters import (
+    ShapeError,
+    TextJoiner,
+    as_list,
+    as_object,
+    bad_response,
+    dump_json,
+    fast_load,
+)
+
+from ._chat_calls import CallPieces, Turn
+from ._chat_decode import error_in, require_finish, usage_in
+from ._chat_message import (
+    REASONING_KEYS,
+    complete_message,
+    content_pieces,
+    reasoning_piece,
+    says_something,
+)
+from ._dialect import Target
+
+__all__ = ["ChatStreamDecoder"]
+
+Fields = dict[str, object]
+_KNOWN = frozenset({"role", "content", "tool_calls", "function_call"})
+_PIECEWISE = frozenset({*REASONING_KEYS, "refusal"})
+_TEXTS = frozenset({"text", "summary", "data"})  # of an element of reasoning_details
+
+
+class ChatStreamDecoder:
+    """Turns the events of one reply into Lighter's events and a message.
+
+    The reply is complete once a finish reason has come; its usage may follow, in an
+    event without choices. So `message` is set at the event after which nothing more is
+    to be expected, or by `finish`, when the stream ends.
+    """
+
+    def __init__(self, target: Target, turn: Turn) -> None:
+        self.message: AssistantMessage | None = None
+        self.ignored = 0
+        self._target = target
+        self._load = fast_load()
+        self._choice: object = None  # the index of the choice that is read
+        self._finish: str | None = None
+        self._usage: object = None
+        self._fields: Fields = {}
+        self._calls = CallPieces(turn)
+        self._text, self._reasoning = _Text(), _Text()
+        self._reasoning_key: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the service has said that the reply is complete."""
+        return self._finish is not None
+
+    def feed(self, data: bytes) -> list[ProviderStreamEvent]:
+        """Take the data of one event; return the deltas that it brings.
+
+        Raises:
+            ModelError: For an error event, for a reply that is incomplete, and for
+                events that are not shaped as documented.
+        """
+        data = data.strip()
+        if not data:
+            return []
+        if data == b"[DONE]":
+            return self.finish()
+        try:
+            event = as_object(self._load(data))
+        except ValueError as err:
+            raise bad_response(self._target, "an event is not JSON") from err
+        if event is None:
+            self.ignored += 1
+            return []
+        try:
+            return self._take(event)
+        except (ShapeError, ValueError) as err:
+            raise bad_response(self._target, str(err)) from err
+
+    def finish(self) -> list[ProviderStreamEvent]:
+        """End the reply: set `message`, return what is still to be shown.
+
+        Raises:
+            ModelError: When the service has not said that the reply is complete.
+        """
+        if self.message is not None:
+            return []
+        if self._finish is None:
+            raise self.ended_early()
+        try:
+            calls, events = self._calls.finish()
+            fields = {
+                key: dump_json(value)
+                for key, value in self._fields.items()
+                if says_something(key, value)
+            }
+            texts = self._text.whole, self._reasoning.whole
+            shown = [
+                *_reasoning_events(self._reasoning.finish()),
+                *_text_events(self._text.finish()),
+                *events,
+            ]
+            self.message = complete_message(
+                texts, calls, fields, self._usage, self._finish, self._target
+            )
+        except (ShapeError, ValueError) as err:
+            raise bad_response(self._target, str(err)) from err
+        return shown
+
+    def ended_early(self) -> ModelError:
+        """Return the error for a stream that ended without saying how."""
+        what = "the stream ended before the reply was complete; try again"
+        return bad_response(self._target, what)
+
+    def _take(self, event: Fields) -> list[ProviderStreamEvent]:
+        error = None if self.finished else error_in(event, self._target)
+        if error is not None:
+            raise error
+        usage = usage_in(event)
+        self._usage = usage or self._usage
+        choices = as_list(event.get("choices"))
+        events: list[ProviderStreamEvent] = []
+        if not choices and not usage:
+            self.ignored += 1
+        for each in choices or ():
+            choice = as_object(each)
+            if choice is None:
+                raise ShapeError(f"a choice is {type(each).__name__}, not an object")
+            if self._is_ours(choice.get("index")) and not self.finished:
+                events += self._take_choice(choice)
+        if self.finished and usage:
+            events += self.finish()
+        return events
+
+    def _is_ours(self, index: object) -> bool:
+        """Tell whether a choice is the one that is read: the first that came."""
+        index = 0 if index is None else index
+        if self._choice is None:
+            self._choice = index
+        return index == self._choice
+
+    def _take_choice(self, choice: Fields) -> list[ProviderStreamEvent]:
+        delta = as_object(choice.get("delta")) or as_object(choice.get("message")) or {}
+        events = self._take_delta(delta)
+        finish = choice.get("finish_reason")
+        if finish is not None and finish != "":
+            self._finish = require_finish(finish, choice, self._target)
+        else:
+            error = error_in(choice, self._target)
+            if error is not None:
+                raise error
+        return events
+
+    def _take_delta(self, delta: Fields) -> list[ProviderStreamEvent]:
+        events = self._reasoning_in(delta)
+        for thought, text in content_pieces(delta.get("content")):
+            if not thought:
+                events += _text_events(self._text.feed(text))
+                self._fields["content"] = f"{self._fields.get('content', '')}{text}"
+            elif self._reasoning_key in {None, "content"}:
+                self._reasoning_key = "content"
+                events += _reasoning_events(self._reasoning.feed(text))
+        refusal = delta.get("refusal")
+        if isinstance(refusal, str):
+            events += _text_events(self._text.feed(refusal))
+        if delta.get("function_call"):
+            events += self._calls.add_legacy(delta["function_call"])
+        calls = as_list(delta.get("tool_calls"))
+        if calls is None and delta.get("tool_calls"):
+            raise ShapeError("the tool_calls are no array")
+        for piece in calls or ():
+            events += self._calls.add(piece)
+        for key, value in delta.items():
+            if key not in _KNOWN:
+                self._fields[key] = _joined(key, self._fields.get(key), value)
+        return events
+
+    def _reasoning_in(self, delta: Fields) -> list[ProviderStreamEvent]:
+        """Return the deltas of the one field in which the reasoning came first."""
+        for key in REASONING_KEYS:
+            piece = reasoning_piece(delta.get(key))
+            if piece and self._reasoning_key in {None, key}:
+                self._reasoning_key = key
+                return _reasoning_events(self._reasoning.feed(piece))
+        return []
+
+
+class _Text:
+    """One public text on its way."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._joiner = TextJoiner()
+
+    def feed(self, piece: str) -> str:
+        """Take a piece; return the text to show now."""
+        self._pieces.append(piece)
+        return self._joiner.feed(piece)
+
+    def finish(self) -> str:
+        """Return what was held back."""
+        return self._joiner.finish()
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return "".join(self._pieces)
+
+
+def _text_events(text: str) -> list[ProviderStreamEvent]:
+    return [TextDelta(text)] if text else []
+
+
+def _reasoning_events(text: str) -> list[ProviderStreamEvent]:
+    return [ReasoningDelta(text)] if text else []
+
+
+def _joined(key: str, known: object, new: object) -> object:
+    """Return a field put together with its next piece."""
+    if new is None or known is None:
+        return known if new is None else new
+    if isinstance(known, str) and isinstance(new, str):
+        constant = known == new and key not in _PIECEWISE
+        return known if constant else known + new
+    before, after = as_list(known), as_list(new)
+    if before is None or after is None:
+        return new
+    merged = list(before)
+    for each in after:
+        last = as_object(merged[-1]) if merged else None
+        part = as_object(each)
+        if last is not None and part is not None and _continues(last, part):
+            merged[-1] = {
+                k: _part_joined(k, last.get(k), part.get(k)) for k in last | part
+            }
+        else:
+            merged.append(each)
+    return merged
+
+
+def _continues(last: Fields, part: Fields) -> bool:
+    """Tell whether an element of a list is the next piece of the one before."""
+    return (
+        part.get("index") is not None
+        and part.get("index") == last.get("index")
+        and part.get("type") == last.get("type")
+    )
+
+
+def _part_joined(key: str, known: object, new: object) -> object:
+    if key in _TEXTS and isinstance(known, str) and isinstance(new, str):
+        return known + new
+    return known if new is None else new

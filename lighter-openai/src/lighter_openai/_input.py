@@ -1,0 +1,180 @@
+"""Messages to the input items of a Responses request. Pure functions on plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lighter_core import (
+    AssistantMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Message,
+    ModelError,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+from lighter_core.adapters import (
+    as_list,
+    as_object,
+    dump_json,
+    elements,
+    normal_call_id,
+)
+
+from ._dialect import Target
+from ._replay import loss_of, may_replay, same_service
+
+__all__ = ["InputItems", "file_name"]
+
+
+class InputItems:
+    """Writes the items of one request.
+
+    Args:
+        target: Whom the request is for.
+        replay: Whether native context is used at all.
+        notes: Takes one sentence for each kind of loss.
+    """
+
+    def __init__(self, target: Target, *, replay: bool, notes: list[str]) -> None:
+        self._target = target
+        self._replay = replay
+        self._notes = notes
+        self._sent: set[str] = set()  # one reply twice would repeat its ids: refused
+        self._verbatim = False  # whether the results that follow answer native calls
+
+    def texts(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Yield the JSON text of the items that the messages become."""
+        for message in messages:
+            if isinstance(message, AssistantMessage):
+                items = self._replayed(message)
+                self._verbatim = items is not None
+                if items is None:
+                    self._note(message)
+                    items = map(dump_json, self._rebuilt(message))
+                yield from items
+            elif isinstance(message, ToolMessage):
+                yield dump_json(self._result(message))
+            else:
+                yield dump_json(_spoken(message, self._target))
+
+    def _replayed(self, message: AssistantMessage) -> Iterator[str] | None:
+        """Return the items as the service wrote them, if they can be sent so."""
+        native = message.native
+        if native is None or not self._replay or native.items in self._sent:
+            return None
+        if not may_replay(message, self._target):
+            return None
+        self._sent.add(native.items)
+        return self._native(message, native.items.strip()[1:-1].strip())
+
+    def _native(self, message: AssistantMessage, items: str) -> Iterator[str]:
+        placeholder = self._target.dialect.placeholder
+        if placeholder and message.tool_calls and not message.reasoning:
+            yield dump_json(_thought(placeholder))
+        if items:
+            yield items
+
+    def _rebuilt(self, message: AssistantMessage) -> Iterator[dict[str, object]]:
+        """Yield items made from public fields: no ids, no reasoning of other services.
+
+        Ids belong to another model's turn, reasoning cannot be made up. The phase of a
+        message is kept where only the model has changed: later models read it.
+        """
+        target = self._target
+        thought = self._public_thought(message)
+        if thought is not None:
+            yield _thought(thought)
+        phased = _phased_texts(message) if same_service(message, target) else []
+        for text, phase in phased or [(message.content, None)]:
+            if text:
+                item: dict[str, object] = {"role": "assistant", "content": text}
+                yield item if phase is None else {**item, "phase": phase}
+        for call in message.tool_calls:
+            yield {
+                "type": "function_call",
+                "call_id": normal_call_id(call.call_id),
+                "name": call.tool_name,
+                "arguments": call.arguments,
+            }
+
+    def _public_thought(self, message: AssistantMessage) -> str | None:
+        """Return the reasoning text of a rebuilt message, where the service wants it."""
+        dialect, native = self._target.dialect, message.native
+        if not dialect.plain_reasoning:
+            return None
+        if message.tool_calls:
+            return message.reasoning or dialect.placeholder
+        own = native is not None and native.provider == dialect.name
+        return message.reasoning if own else None
+
+    def _note(self, message: AssistantMessage) -> None:
+        kept = bool(message.reasoning) and self._public_thought(message) is not None
+        note = loss_of(message, self._target, reasoning_kept=kept)
+        if note is not None and note not in self._notes:
+            self._notes.append(note)
+
+    def _result(self, message: ToolMessage) -> dict[str, object]:
+        call_id = message.call_id
+        return {
+            "type": "function_call_output",
+            "call_id": call_id if self._verbatim else normal_call_id(call_id),
+            "output": message.tool_output,
+        }
+
+
+def _thought(text: str) -> dict[str, object]:
+    content = [{"type": "reasoning_text", "text": text}]
+    return {"type": "reasoning", "summary": [], "content": content}
+
+
+def _phased_texts(message: AssistantMessage) -> list[tuple[str, object]]:
+    """Return text and phase of each native message, when any of them has a phase."""
+    found: list[tuple[str, object]] = []
+    for value, _ in elements(message.native.items) if message.native else ():
+        item = as_object(value) or {}
+        if item.get("type") != "message":
+            continue
+        parts = [as_object(part) or {} for part in as_list(item.get("content")) or ()]
+        texts = [part.get("text", part.get("refusal", "")) for part in parts]
+        text = "".join(each for each in texts if isinstance(each, str))
+        found.append((text, item.get("phase")))
+    return found if any(phase for _, phase in found) else []
+
+
+def _spoken(message: SystemMessage | UserMessage, target: Target) -> dict[str, object]:
+    if isinstance(message.content, str):
+        return {"role": message.role, "content": message.content}
+    parts = [_part(part, target) for part in message.content]
+    return {"role": "user", "content": parts}
+
+
+def _part(part: ContentPart, target: Target) -> dict[str, object]:
+    if part.type != "text" and part.type not in target.dialect.parts:
+        raise ModelError(
+            f"{target.label} takes no {type(part).__name__} in a user message",
+            "invalid_request",
+            provider=target.name,
+        )
+    match part:
+        case TextPart():
+            return {"type": "input_text", "text": part.text}
+        case ImagePart():
+            url = part.data_url()
+            return {"type": "input_image", "image_url": url, "detail": "auto"}
+        case FilePart(data=None):
+            return {"type": "input_file", "file_url": part.url}
+        case FilePart():
+            name = part.name or file_name(part.media_type or "")
+            data = part.data_url()
+            return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def file_name(media_type: str) -> str:
+    """Return a name for a file without one; the service goes by its ending."""
+    import mimetypes
+
+    return f"file{mimetypes.guess_extension(media_type) or ''}"

@@ -1,0 +1,89 @@
+"""Whether a reply can be sent back as it came, and what is lost where it cannot."""
+
+from __future__ import annotations
+
+from lighter_core import AssistantMessage
+from lighter_core.adapters import as_object, elements
+
+from ._dialect import Target
+
+__all__ = ["loss_of", "may_replay", "same_service"]
+
+_HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
+_REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_REASONING_KEYS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+
+
+def may_replay(message: AssistantMessage, target: Target) -> bool:
+    """Tell whether the message's native context can go to the target unchanged."""
+    native = message.native
+    return (
+        native is not None
+        and native.model == target.model
+        and same_service(message, target)
+    )
+
+
+def same_service(message: AssistantMessage, target: Target) -> bool:
+    """Tell whether the message came from the target's service, and nobody edited it."""
+    return _obstacle(message, target) in {None, "another model wrote it"}
+
+
+def _obstacle(message: AssistantMessage, target: Target) -> str | None:
+    """Return why the message cannot be sent back as it came; `None` when it can."""
+    native, dialect = message.native, target.dialect
+    if native is None:
+        return "it carries no native context"
+    if (native.provider, native.api) != (dialect.name, dialect.api) or native.v != 1:
+        return "another service wrote it"
+    if native.endpoint != target.endpoint:
+        return "it came from another endpoint"
+    if not message.native_intact():
+        return "it was edited since"
+    if native.model != target.model:
+        return "another model wrote it"
+    return None
+
+
+def loss_of(
+    message: AssistantMessage, target: Target, *, reasoning_kept: bool = False
+) -> str | None:
+    """Return one sentence about what a rebuilt message lacks; `None` for nothing.
+
+    Args:
+        message: A message that is rebuilt from its public fields.
+        target: Whom the request is for.
+        reasoning_kept: Whether its reasoning text is sent nevertheless.
+    """
+    obstacle = _obstacle(message, target)
+    if obstacle is None:
+        return None
+    lost: list[str] = []
+    kinds = _kinds(message)
+    if not reasoning_kept and (kinds & _REASONING or message.reasoning):
+        lost.append("its reasoning")
+    if kinds - _REASONING - _HARMLESS:
+        lost.append("what tools of the service did")
+    if not lost:
+        return None
+    return (
+        f"an earlier reply was sent to {target.dialect.name!r} without"
+        f" {' and '.join(lost)}: {obstacle}"
+    )
+
+
+def _kinds(message: AssistantMessage) -> set[str]:
+    """Return the kinds of items in the native context."""
+    found: set[str] = set()
+    try:
+        items = elements(message.native.items) if message.native else []
+    except ValueError:
+        return found  # an edited context: nothing can be said of it
+    for value, _ in items:
+        item = as_object(value) or {}
+        kind = item.get("type")
+        if isinstance(kind, str):
+            found.add(kind)
+        if any(item.get(key) for key in _REASONING_KEYS):
+            found.add("reasoning")
+    return found
