@@ -84,7 +84,7 @@ NOT_EXPORTED = {
     "messages": {"seal_native"},
     "model": set(),
     "plugins.hookspecs": {"PROJECT", "hookspec"},
-    "plugins.registry": {"InstalledPlugin", "default_registry"},
+    "plugins.registry": {"InstalledPlugin"},
     "provider": set(),
     "requests": set(),
     "results": {"OutputT_co"},

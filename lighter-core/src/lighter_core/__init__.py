@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from .plugins.hookspecs import hookimpl as hookimpl
     from .plugins.registry import PLUGIN_API as PLUGIN_API
     from .plugins.registry import Registry as Registry
+    from .plugins.registry import default_registry as default_registry
 
 __all__ = [
     "PLUGIN_API",
@@ -164,6 +165,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "check_history",
+    "default_registry",
     "hookimpl",
     "repair_history",
     "tool",
@@ -172,6 +174,7 @@ __all__ = [
 _LATE = {
     "PLUGIN_API": "registry",
     "Registry": "registry",
+    "default_registry": "registry",
     "hookimpl": "hookspecs",
 }
 
