@@ -79,6 +79,10 @@ class Slot:
     item: Item | None = None  # once it is complete
     kind: ReasoningKind | None = None  # which reasoning text came first
     arguments: list[str] = field(default_factory=list[str])
+    call: tuple[str, str] | None = None  # id and name, once they are known
+    unshown: str = ""  # argument text that waits for them
+    joiner: TextJoiner = field(default_factory=TextJoiner)
+    shown: bool = False  # whether its item was shown
     closed: dict[str, int] = field(default_factory=dict[str, int])  # parts by event
 
 

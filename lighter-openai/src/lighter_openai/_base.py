@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, TypedDict
 from lighter_core import ModelError
 from lighter_core.adapters import (
     Exchange,
+    Owned,
     endpoint_of,
     need_base_url,
     need_client,
@@ -206,7 +207,7 @@ class BaseProvider(ABC):
             ModelError: For every failure; `code` says which kind it is.
         """
         exchange = await self._send(request, stream=True)
-        async with aclosing(exchange.events()) as events:
+        async with aclosing(Owned(exchange.events())) as events:
             async for event in events:
                 yield event
 

@@ -7,16 +7,19 @@ from typing import ClassVar
 
 from lighter_core import (
     AssistantMessage,
+    HostedToolItem,
     ModelError,
     ProviderStreamEvent,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
 )
 from lighter_core.adapters import (
     ShapeError,
     as_list,
     as_object,
     bad_response,
+    clean_text,
     fast_load,
     member_text,
 )
@@ -32,6 +35,7 @@ from ._items import (
     need_item,
     reasoning_kind,
     reasoning_texts,
+    tool_call,
 )
 
 __all__ = ["StreamDecoder"]
@@ -120,15 +124,22 @@ class StreamDecoder:
         return _shown_text(self._whole(self._text, event, name, "content_index"))
 
     def _on_arguments(self, event: Event, _: bytes) -> list[ProviderStreamEvent]:
-        self._slots.find(event).arguments.append(_delta(event))
-        return []
+        slot = self._slots.find(event)
+        piece = _delta(event)
+        slot.arguments.append(piece)
+        slot.unshown += slot.joiner.feed(piece)
+        return _shown_arguments(slot)
 
     def _on_item_added(self, event: Event, _: bytes) -> list[ProviderStreamEvent]:
         item = as_object(event.get("item"))
         if item is None:
             raise ShapeError("an output item is no object")
-        self._slots.find(event, item)
-        return []
+        slot = self._slots.find(event, item)
+        call_id, name = item.get("call_id"), item.get("name")
+        known = isinstance(call_id, str) and isinstance(name, str)
+        if item.get("type") == "function_call" and known and call_id and name:
+            slot.call = clean_text(str(call_id)), clean_text(str(name))
+        return _shown_arguments(slot)
 
     def _key(self, event: Event, index_name: str, slot: Slot) -> PartKey:
         index = event.get(index_name)
@@ -179,10 +190,8 @@ class StreamDecoder:
                 for index, whole in reasoning_texts(item, slot.kind)
             ]
             return _shown_reasoning("".join(pieces))
-        pieces = slot.arguments if item.type == "function_call" else []
-        if pieces and item.value.get("arguments") != "".join(pieces):
-            raise ShapeError("the arguments of a call differ from their pieces")
-        return []
+        slot.shown = True
+        return _shown_item(item, slot)
 
     def _on_end(self, event: Event, data: bytes) -> list[ProviderStreamEvent]:
         response = as_object(event.get("response"))
@@ -192,19 +201,23 @@ class StreamDecoder:
         if kind != "completed":
             response = {**response, "status": kind}
         require_completed(response, self._target, kind)
-        items, kinds = self._final_items(response, data)
+        items, kinds, late = self._final_items(response, data)
         message = build_message(items, kinds, response, self._target)
         events = [
             *_shown_reasoning(self._reasoning.finish(message.reasoning or "")),
             *_shown_text(self._text.finish(message.content)),
+            *late,
         ]
         self.message = message
         return events
 
     def _final_items(
         self, response: dict[str, object], data: bytes
-    ) -> tuple[list[Item], list[ReasoningKind]]:
-        """Return the items, from their own events unless the last event has more."""
+    ) -> tuple[list[Item], list[ReasoningKind], list[ProviderStreamEvent]]:
+        """Return the items, from their own events unless the last event has more.
+
+        What only the last event has comes with the events that show it.
+        """
         slots = self._slots.finished()
         items = [slot.item for slot in slots if slot.item is not None]
         output = as_list(response.get("output"))
@@ -216,11 +229,14 @@ class StreamDecoder:
             found = [by_id.get(str(item.value.get("id"))) for item in items]
         else:
             found = list(slots)
-        return items, [
-            (slot and slot.kind) or reasoning_kind(item)
-            for item, slot in zip(items, found, strict=True)
-            if item.type == "reasoning"
-        ]
+        kinds: list[ReasoningKind] = []
+        late: list[ProviderStreamEvent] = []
+        for item, slot in zip(items, found, strict=True):
+            if item.type == "reasoning":
+                kinds.append((slot and slot.kind) or reasoning_kind(item))
+            elif item.type not in {"message", ""} and not (slot and slot.shown):
+                late += _shown_item(item, slot or Slot(-1, None, None))
+        return items, kinds, late
 
     _HANDLERS: ClassVar[Mapping[str, Callable[..., list[ProviderStreamEvent]]]] = {
         "response.output_text.delta": _on_text,
@@ -251,6 +267,31 @@ def _shown_text(text: str) -> list[ProviderStreamEvent]:
 
 def _shown_reasoning(text: str) -> list[ProviderStreamEvent]:
     return [ReasoningDelta(text)] if text else []
+
+
+def _shown_arguments(slot: Slot) -> list[ProviderStreamEvent]:
+    """Return the argument text that waits, once it is known whose it is."""
+    if slot.call is None or not slot.unshown:
+        return []
+    text, slot.unshown = slot.unshown, ""
+    return [ToolCallDelta(*slot.call, text)]
+
+
+def _shown_item(item: Item, slot: Slot) -> list[ProviderStreamEvent]:
+    """Return what of an item, that is neither text nor reasoning, is still to be shown.
+
+    Raises:
+        ShapeError: When the arguments of a call differ from their pieces.
+    """
+    if item.type != "function_call":
+        return [HostedToolItem(item.type, item.text)] if item.type else []
+    pieces, arguments = "".join(slot.arguments), item.value.get("arguments")
+    if not isinstance(arguments, str) or (pieces and arguments != pieces):
+        raise ShapeError("the arguments of a call differ from their pieces")
+    call = tool_call(item)
+    slot.call = slot.call or (call.call_id, call.tool_name)
+    slot.unshown += slot.joiner.finish() if pieces else call.arguments
+    return _shown_arguments(slot)
 
 
 def _delta(event: Event) -> str:
