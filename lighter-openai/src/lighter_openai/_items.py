@@ -122,7 +122,10 @@ def native_items(items: Sequence[Item], dialect: Dialect) -> str | None:
     What the service refuses to take back is left out: reasoning that it can neither
     read nor look up, reasoning that nothing follows, messages without text. Where
     reasoning is missing, the ids of the others go too: an id stands for the whole turn.
+    Where the service wants the calls of a turn together, they stand last.
     """
+    if dialect.calls_last:
+        items = sorted(items, key=lambda item: item.type == "function_call")
     lost = any(_unreadable(item, dialect) for item in items)
     kept: list[tuple[bool, str]] = []
     for item in items:
@@ -136,11 +139,11 @@ def native_items(items: Sequence[Item], dialect: Dialect) -> str | None:
 
 
 def _unreadable(item: Item, dialect: Dialect) -> bool:
-    return (
-        item.type == "reasoning"
-        and not dialect.plain_reasoning
-        and not item.value.get("encrypted_content")
-    )
+    if item.type != "reasoning":
+        return False
+    if dialect.plain_reasoning:
+        return not any(text for _, text in reasoning_texts(item, "content"))
+    return not item.value.get("encrypted_content")
 
 
 def _empty_message(item: Item) -> bool:
