@@ -28,6 +28,11 @@ class SDKClient(Protocol):
     """What is used of an SDK's asynchronous client."""
 
     @property
+    def with_options(self) -> Callable[..., Any]:
+        """Return a client with other options on the same connections."""
+        ...
+
+    @property
     def post(self) -> Callable[..., Awaitable[Any]]:
         """Send a request to a path below the base URL."""
         ...
@@ -91,6 +96,9 @@ class Sender(ABC):
         self.http_client = http_client
         self._timeout = timeout
         self._max_retries = max_retries
+        # Headers of one request are in the DEBUG log of some SDKs, a client's are not.
+        if client is not None and headers:
+            client = client.with_options(default_headers=dict(headers))
         self._given = client
         self._pool: ClientPool[SDKClient] = ClientPool(self.make, self._close)
 
@@ -129,8 +137,6 @@ class Sender(ABC):
     def _options(self, *, stream: bool) -> dict[str, object]:
         accept = "text/event-stream" if stream else "application/json"
         headers = {"Content-Type": "application/json", "Accept": accept}
-        if self._given is not None:
-            headers = {**self.headers, **headers}
         options: dict[str, object] = {"headers": headers}
         if self._timeout is not None:
             options["timeout"] = self._timeout

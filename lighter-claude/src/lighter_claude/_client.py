@@ -1,0 +1,62 @@
+"""The SDK's client for the Messages interface.
+
+This module and `_errors.py` are the only ones that import the SDK, and only inside
+functions: importing it takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from lighter_core.adapters import Sender, split_query
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+__all__ = ["Clients"]
+
+
+class Clients(Sender):
+    """Sends requests with the running loop's own client, or with one that was given."""
+
+    sdk: ClassVar[str] = "anthropic"
+    path: ClassVar[str] = "/v1/messages"
+    request_id_header: ClassVar[str] = "request-id"
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        base_url: str,
+        timeout: float | httpx2.Timeout | None = None,
+        max_retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        client: AsyncAnthropic | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+    ) -> None:
+        super().__init__(
+            timeout=timeout,
+            max_retries=max_retries,
+            headers=headers,
+            client=client,
+            http_client=http_client,
+        )
+        self._api_key = api_key
+        self._base_url = base_url
+
+    def make(self) -> AsyncAnthropic:
+        """Make a client for the running loop."""
+        import anthropic
+
+        # The SDK's own transport schedules its closing from __del__, on a loop that
+        # may be another one by then; this one is closed by the pool alone.
+        url, query = split_query(self._base_url)
+        return anthropic.AsyncAnthropic(
+            api_key=self._api_key,
+            base_url=url,
+            default_query=query,
+            default_headers=self.headers or None,
+            http_client=self.http_client or anthropic.DefaultAsyncHttpxClient(),
+        )

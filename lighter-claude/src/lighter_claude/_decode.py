@@ -1,0 +1,161 @@
+"""A complete reply to an assistant message. Pure: bytes in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lighter_core import AssistantMessage, ModelError, Usage
+from lighter_core.adapters import (
+    ShapeError,
+    as_list,
+    as_object,
+    bad_response,
+    clean_text,
+    elements,
+    fast_load,
+    member_text,
+    seal_native,
+    short,
+)
+
+from ._blocks import Block, native_blocks, need_block, shown_text, tool_calls
+from ._errors import error_in_reply, stopped
+from ._target import API, BLANK_LINE, Target
+
+__all__ = ["build_message", "decode_body", "joined", "sealed"]
+
+_ACCEPTED = frozenset({"end_turn", "tool_use", "stop_sequence", "refusal"})
+
+
+def decode_body(body: bytes, target: Target) -> AssistantMessage:
+    """Return the message of a reply that came whole.
+
+    Raises:
+        ModelError: For a reply that failed, is incomplete or is no reply at all.
+    """
+    try:
+        reply = as_object(fast_load()(body))
+    except ValueError as err:
+        start = short(body[:60].decode("utf-8", "replace"))
+        what = f"it is not JSON but begins with {start!r}" if start else "it is empty"
+        raise bad_response(target, what) from err
+    if reply is None:
+        raise bad_response(target, "it is JSON, but no object")
+    error = as_object(reply.get("error"))
+    if error is not None:
+        raise error_in_reply(
+            target, error, response_status=None, request_id=reply.get("request_id")
+        )
+    try:
+        blocks = _blocks(reply, body.decode("utf-8"))
+        return build_message(blocks, reply, reply.get("usage"), target)
+    except (ShapeError, ValueError) as err:
+        raise _unusable(target, err, reply.get("stop_reason")) from err
+
+
+def _blocks(reply: Mapping[str, object], text: str) -> list[Block]:
+    if as_list(reply.get("content")) is None:
+        raise ShapeError("it has no array of content blocks")
+    found = elements(member_text(text, "content"))
+    return [need_block(value, block_text) for value, block_text in found]
+
+
+def _unusable(target: Target, error: Exception, reason: object) -> ModelError:
+    status = reason if isinstance(reason, str) else None
+    return bad_response(target, str(error), response_status=status)
+
+
+def build_message(
+    blocks: Sequence[Block], ending: Mapping[str, object], usage: object, target: Target
+) -> AssistantMessage:
+    """Put the message together from complete blocks.
+
+    Args:
+        blocks: The content blocks, in order.
+        ending: What tells why the reply ended: `stop_reason` and `stop_details`.
+        usage: The service's usage object.
+        target: Whom the request was for.
+
+    Raises:
+        ModelError: `bad_response` for a reply that stopped before it was complete.
+        ShapeError: For blocks that are not shaped as documented.
+    """
+    reason = ending.get("stop_reason")
+    paused = reason == "pause_turn" and target.pauses
+    if reason not in _ACCEPTED and not paused:
+        raise stopped(target, reason)
+    content = "".join(shown_text(b, "text") for b in blocks if b.type == "text")
+    thoughts = (shown_text(b, "thinking") for b in blocks if b.type == "thinking")
+    refused = reason == "refusal"
+    if refused and not content.strip():
+        content += _explanation(ending)
+    message = AssistantMessage(
+        content,
+        reasoning=BLANK_LINE.join(filter(None, thoughts)) or None,
+        # A refused reply is to be discarded: what it had begun must not be executed.
+        tool_calls=[] if refused else tool_calls(blocks),
+        usage=_usage(usage),
+        stop_reason=str(reason),
+    )
+    return sealed(message, "[]" if refused else native_blocks(blocks), target)
+
+
+def sealed(message: AssistantMessage, items: str, target: Target) -> AssistantMessage:
+    """Return the message with its native context and where that came from."""
+    return seal_native(
+        message,
+        provider=target.name,
+        endpoint=target.endpoint,
+        api=API,
+        model=target.model,
+        items=items,
+    )
+
+
+def joined(
+    first: AssistantMessage, second: AssistantMessage, target: Target
+) -> AssistantMessage:
+    """Return one message for a reply that paused and its continuation.
+
+    The usage is the sum: each part was a request of its own.
+    """
+    inner = [m.native.items[1:-1] for m in (first, second) if m.native is not None]
+    usages = [m.usage for m in (first, second) if m.usage is not None]
+    thoughts = [m.reasoning for m in (first, second) if m.reasoning]
+    refused = second.stop_reason == "refusal"
+    message = AssistantMessage(
+        first.content + second.content,
+        reasoning=BLANK_LINE.join(thoughts) or None,
+        tool_calls=() if refused else (*first.tool_calls, *second.tool_calls),
+        usage=sum(usages[1:], usages[0]) if usages else None,
+        stop_reason=second.stop_reason,
+    )
+    items = f"[{','.join(filter(None, inner))}]"
+    return sealed(message, "[]" if refused else items, target)
+
+
+def _explanation(ending: Mapping[str, object]) -> str:
+    """Return the service's words for a refusal that has no text of its own."""
+    details = as_object(ending.get("stop_details")) or {}
+    words = details.get("explanation")
+    return clean_text(words) if isinstance(words, str) else ""
+
+
+def _usage(value: object) -> Usage | None:
+    usage = as_object(value)
+    if usage is None:
+        return None
+
+    def number(fields: object, key: str) -> int:
+        found = (as_object(fields) or {}).get(key)
+        return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+    read = number(usage, "cache_read_input_tokens")
+    written = number(usage, "cache_creation_input_tokens")
+    return Usage(
+        input_tokens=number(usage, "input_tokens") + read + written,
+        output_tokens=number(usage, "output_tokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=number(usage.get("output_tokens_details"), "thinking_tokens"),
+    )

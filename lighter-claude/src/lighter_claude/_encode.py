@@ -1,0 +1,142 @@
+"""Messages to the body of a request. Pure functions on plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from lighter_core import ModelError, ModelRequest, OutputSpec, ToolSpec
+from lighter_core.adapters import dump_json, encode_text, plain
+
+from ._target import BLANK_LINE, Target
+from ._turns import SystemMode, Turns
+
+__all__ = ["Encoded", "Options", "encode_request"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What holds for every request of one provider.
+
+    Attributes:
+        fields: Top-level fields, `extra_body` among them.
+        hosted_tools: The service's own tools.
+        system_messages: Whether later system messages stay in their place.
+    """
+
+    fields: Mapping[str, object]
+    hosted_tools: Sequence[Mapping[str, object]] = ()
+    system_messages: SystemMode = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A request's body, and what had to be changed or left out for it."""
+
+    body: bytes
+    notes: tuple[str, ...]
+
+
+def encode_request(
+    request: ModelRequest,
+    target: Target,
+    options: Options,
+    *,
+    stream: bool,
+    thoughts: bool = True,
+) -> Encoded:
+    """Return the body for a request.
+
+    Native blocks are put in as text, so they leave as they came. The order is fixed: the
+    same history gives the same bytes, and a longer history begins with the same turns.
+    Without `thoughts` no thinking is sent back.
+
+    Raises:
+        ModelError: `invalid_request` for values that have no JSON form, for parts that
+            Claude cannot take, and when there is nothing to send.
+    """
+    turns = Turns(target, options.system_messages, thoughts)
+    try:
+        messages = turns.take(request.messages)
+        fields = _fields(request, target, options, stream=stream)
+        if turns.system:
+            fields["system"] = BLANK_LINE.join(turns.system)
+        head = dump_json(fields, default=plain)
+    except (TypeError, ValueError, RecursionError) as err:
+        raise ModelError(
+            f"the request cannot be written as JSON: {err}; tool schemas, thinking and"
+            " extra_body must hold JSON values only",
+            "invalid_request",
+            provider=target.name,
+        ) from err
+    if not messages:
+        raise ModelError(
+            f"there is nothing to send to {target.label}: no message says anything",
+            "invalid_request",
+            provider=target.name,
+        )
+    text = f'{head[:-1]},"messages":[{",".join(messages)}]}}'
+    return Encoded(encode_text(text), tuple(turns.notes))
+
+
+def _fields(
+    request: ModelRequest, target: Target, options: Options, *, stream: bool
+) -> dict[str, object]:
+    fields: dict[str, object] = {"model": target.model, "stream": stream}
+    tools: list[object] = [_tool(spec) for spec in request.tool_specs]
+    tools += options.hosted_tools
+    if request.output is not None:
+        fields["output_config"] = {"format": _output_format(request.output)}
+    for key, value in options.fields.items():
+        known = fields.get(key)
+        if key == "tools" and isinstance(value, list):
+            tools += cast("list[object]", value)
+        elif isinstance(known, dict) and isinstance(value, Mapping):
+            ours = cast("dict[str, object]", known)
+            fields[key] = {**cast("Mapping[str, object]", value), **ours}
+        else:
+            fields[key] = value
+    if tools:
+        fields["tools"] = tools
+    choice = request.tool_choice
+    if choice is not None and (tools or choice not in {"auto", "none"}):
+        fields["tool_choice"] = _tool_choice(choice)
+    return fields
+
+
+def _tool(spec: ToolSpec) -> dict[str, object]:
+    tool: dict[str, object] = {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": spec.parameters,
+    }
+    return {**tool, "strict": True} if spec.strict else tool
+
+
+def _tool_choice(choice: str) -> dict[str, object]:
+    if choice in {"auto", "none"}:
+        return {"type": choice}
+    if choice == "required":
+        return {"type": "any"}
+    return {"type": "tool", "name": choice}
+
+
+def _output_format(output: OutputSpec) -> dict[str, object]:
+    return {"type": "json_schema", "schema": _closed(output.schema)}
+
+
+def _closed(schema: object) -> object:
+    """Return the schema, objects with properties closed where it leaves them open.
+
+    The service refuses open objects in the schema of an answer.
+    """
+    if isinstance(schema, Mapping):
+        fields = cast("Mapping[str, object]", schema)
+        closed = {key: _closed(value) for key, value in fields.items()}
+        if fields.get("type") == "object" and "additionalProperties" not in fields:
+            closed["additionalProperties"] = False
+        return closed
+    if isinstance(schema, Sequence) and not isinstance(schema, str):
+        return [_closed(each) for each in cast("Sequence[object]", schema)]
+    return schema

@@ -1,0 +1,137 @@
+"""Failures of the service and the SDK as `ModelError`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lighter_core import ModelError, ModelErrorCode
+from lighter_core.adapters import (
+    as_object,
+    bad_response,
+    code_for_status,
+    short,
+    status_error,
+    transport_error,
+)
+
+from ._target import Target
+
+if TYPE_CHECKING:
+    from anthropic import APIStatusError
+
+__all__ = ["error_in_reply", "error_of", "stopped", "thinking_refused"]
+
+_BY_TYPE: Mapping[str, ModelErrorCode] = {
+    "rate_limit_error": "rate_limit",
+    "authentication_error": "auth_error",
+    "billing_error": "auth_error",
+    "permission_error": "auth_error",
+    "invalid_request_error": "invalid_request",
+    "not_found_error": "invalid_request",
+    "conflict_error": "invalid_request",
+    "request_too_large": "invalid_request",
+    "api_error": "server_error",
+    "overloaded_error": "server_error",
+    "timeout_error": "server_error",
+}
+_ADVICE = {
+    "max_tokens": "; raise max_output_tokens or ask for less",
+    "pause_turn": "; name its tools in hosted_tools=… and it goes on by itself",
+    "model_context_window_exceeded": "; shorten the history",
+}
+_THINKING = (
+    "bound to a different conversation",
+    "Invalid `signature` in `thinking` block",
+)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _vendor_code(error: Mapping[str, object]) -> str | None:
+    """Return the finer code where the service gives one, else the type."""
+    details = as_object(error.get("details")) or {}
+    return _text(details.get("error_code")) or _text(error.get("type"))
+
+
+def error_in_reply(
+    target: Target,
+    error: Mapping[str, object],
+    *,
+    response_status: str | None,
+    request_id: object = None,
+) -> ModelError:
+    """Return the error for one that the service wrote into a reply with status 200."""
+    vendor_code = _vendor_code(error)
+    words = short(error.get("message"))
+    return ModelError(
+        f"{target.label} reported an error inside its reply"
+        f" ({vendor_code or 'without a code'}, model {target.model!r})"
+        f"{': ' + words if words else ''}",
+        _BY_TYPE.get(str(error.get("type")), "bad_response"),
+        response_status=response_status,
+        provider=target.name,
+        request_id=_text(request_id),
+        vendor_code=vendor_code,
+    )
+
+
+def stopped(target: Target, reason: object) -> ModelError:
+    """Return the error for a reply that stopped before it was complete."""
+    if not isinstance(reason, str):
+        return bad_response(target, "it does not say why it stopped")
+    return ModelError(
+        f"{target.label} stopped before the reply was complete ({short(reason)})"
+        f"{_ADVICE.get(reason, '')}",
+        "bad_response",
+        response_status=reason,
+        provider=target.name,
+    )
+
+
+def error_of(error: Exception, target: Target) -> ModelError:
+    """Return the error for an exception of the SDK or of the transport."""
+    import anthropic
+
+    if isinstance(error, anthropic.APIStatusError):
+        return _status_error(error, target)
+    return transport_error(
+        error,
+        target,
+        late=(anthropic.APITimeoutError,),
+        unreachable=(anthropic.APIConnectionError,),
+    )
+
+
+def _status_error(error: APIStatusError, target: Target) -> ModelError:
+    """Return the error for an HTTP status; the body only refines it."""
+    body = as_object(error.body) or {}
+    reported = as_object(body.get("error")) or {}
+    code = code_for_status(error.status_code)
+    if code == "invalid_request":
+        refined = _BY_TYPE.get(str(reported.get("type")))
+        code = refined if refined in {"auth_error", "rate_limit"} else code
+    headers = error.response.headers
+    return status_error(
+        target,
+        error.status_code,
+        headers,
+        words=reported.get("message"),
+        vendor_code=_vendor_code(reported),
+        code=code,
+        request_id=headers.get("request-id") or _text(body.get("request_id")),
+    )
+
+
+def thinking_refused(error: ModelError) -> bool:
+    """Tell whether the service refused the thinking in the history.
+
+    It never accepts that history again as it is, whatever is sent behind it.
+    """
+    if error.http_status != 400:  # noqa: PLR2004
+        return False
+    body = as_object(getattr(error.__cause__, "body", None)) or {}
+    words = (as_object(body.get("error")) or {}).get("message")
+    return isinstance(words, str) and any(each in words for each in _THINKING)

@@ -1,0 +1,287 @@
+"""The provider: options, requests, replies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+from lighter_core import (
+    AssistantMessage,
+    MessageEvent,
+    ModelError,
+    ModelRequest,
+    ReasoningDelta,
+)
+from lighter_core.adapters import (
+    Exchange,
+    endpoint_of,
+    need_client,
+    need_headers,
+    need_integer,
+    need_model_id,
+    need_timeout,
+    note,
+    require_valid_history,
+    secret_headers,
+)
+
+from ._client import Clients
+from ._codec import MessagesCodec
+from ._decode import joined
+from ._encode import encode_request
+from ._errors import stopped, thinking_refused
+from ._options import base_url_of, request_options, secrets_of
+from ._target import BLANK_LINE, NAME, Target
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+    from lighter_core import ProviderStreamEvent
+
+__all__ = ["ClaudeProvider"]
+
+_MOST_WHOLE = 21_333  # tokens; the SDK too refuses to wait for more without a stream
+_MOST_PAUSES = 5
+_RECOVERED = (
+    "Claude refused the thinking in the history; the request was sent again without it"
+)
+
+
+class ClaudeProvider:
+    """Talks to the Anthropic Messages API.
+
+    Making one imports no SDK and touches neither network nor files. One provider may
+    serve many runs at once, from several event loops.
+
+    Args:
+        api_key: The key; without it `ANTHROPIC_API_KEY` is read.
+        model_id: The model; without it `ANTHROPIC_MODEL` is read.
+        max_output_tokens: The most tokens of a reply, thinking included.
+        thinking: The request's `thinking` field, e.g. `{"type": "adaptive"}`.
+        effort: How much work the model puts in, e.g. `"low"` or `"high"`.
+        cache: Whether the service caches the conversation so far, and for how long.
+        system_messages: `"merge"` sends all system messages in the request's `system`,
+            `"in_place"` leaves later ones where they are, for models that know it.
+        hosted_tools: Tools that run at the service, as the service defines them.
+        recover: Whether a request whose thinking is refused is sent once more without.
+        base_url: Another endpoint; without it `ANTHROPIC_BASE_URL` is read.
+        timeout: Seconds until the reply begins, retries included, and between two of
+            its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
+        max_retries: How often the SDK repeats a failed request before a reply begins.
+        client: An SDK client to use as it is; it is never closed here.
+        http_client: A transport for the SDK's clients; it is never closed here.
+        extra_headers: Headers for every request; they win over the SDK's own.
+        extra_body: Further fields of the request; they win over Lighter's own, `tools`
+            are joined and `output_config` is merged.
+
+    Raises:
+        ModelError: `auth_error` without a key, `invalid_request` for other values that
+            cannot work.
+
+    Example:
+        ```python
+        provider = ClaudeProvider(model_id="claude-opus-5-5", effort="low", cache=True)
+        reply = await provider.invoke(ModelRequest([UserMessage("Hello!")]))
+        ```
+    """
+
+    def __init__(  # noqa: PLR0913 - options are keywords
+        self,
+        api_key: str | None = None,
+        model_id: str | None = None,
+        *,
+        max_output_tokens: int = 8192,
+        thinking: Mapping[str, object] | None = None,
+        effort: str | None = None,
+        cache: bool | Literal["5m", "1h"] = False,
+        system_messages: Literal["merge", "in_place"] = "merge",
+        hosted_tools: Sequence[Mapping[str, object]] = (),
+        recover: bool = True,
+        base_url: str | None = None,
+        timeout: float | httpx2.Timeout | None = None,
+        max_retries: int | None = None,
+        client: AsyncAnthropic | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+    ) -> None:
+        model = need_model_id(model_id, variable="ANTHROPIC_MODEL", provider=NAME)
+        need_client(client, kind="anthropic.AsyncAnthropic", provider=NAME)
+        need_integer("max_retries", max_retries, provider=NAME, low=0)
+        need_timeout(timeout, provider=NAME)
+        headers = need_headers(extra_headers, provider=NAME)
+        secrets = secrets_of(api_key, client)
+        url = base_url_of(base_url, client)
+        self._options = request_options(
+            max_output_tokens=max_output_tokens,
+            thinking=thinking,
+            effort=effort,
+            cache=cache,
+            system_messages=system_messages,
+            hosted_tools=hosted_tools,
+            extra_body=extra_body,
+        )
+        self._whole = max_output_tokens <= _MOST_WHOLE
+        self._recover = recover
+        self._secrets = (*secrets, *secret_headers(headers))
+        self._target = Target(
+            endpoint_of(url), model, pauses=bool(self._options.hosted_tools)
+        )
+        self._codec = MessagesCodec(self._target)
+        self._clients = Clients(
+            api_key=secrets[0] if secrets else "",
+            base_url=url,
+            timeout=timeout,
+            max_retries=max_retries,
+            headers=headers,
+            client=client,
+            http_client=http_client,
+        )
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return NAME
+
+    @property
+    def model_id(self) -> str:
+        """The model that requests ask for."""
+        return self._target.model
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The fields of a request, and the parts of a message, that are understood."""
+        return frozenset({"output", "tool_choice", "image", "file"})
+
+    async def invoke(self, request: ModelRequest) -> AssistantMessage:
+        """Return the complete reply; it equals the message that `stream` ends with.
+
+        A reply that may be long is streamed all the same: connections on which nothing
+        happens for many minutes are closed on the way.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        if not self._whole:
+            return await self._last_of_stream(request)
+        held: AssistantMessage | None = None
+        for _ in range(_MOST_PAUSES + 1):
+            exchange = await self._send(request, held, stream=False)
+            try:
+                held = self._with(held, await exchange.message())
+            finally:
+                await exchange.aclose()
+            if held.stop_reason != "pause_turn":
+                return held
+        raise stopped(self._target, "pause_turn")
+
+    async def _last_of_stream(self, request: ModelRequest) -> AssistantMessage:
+        async with aclosing(self.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, MessageEvent):
+                    return event.message
+        raise AssertionError  # a stream ends with its message or with an error
+
+    async def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield deltas as they arrive, then one `MessageEvent` with the whole reply.
+
+        The connection is released before the message is yielded, and when the generator
+        is closed.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        held: AssistantMessage | None = None
+        for _ in range(_MOST_PAUSES + 1):
+            exchange = await self._send(request, held, stream=True)
+            apart = bool(held and held.reasoning)
+            async with aclosing(exchange.events()) as events:
+                async for event in events:
+                    if isinstance(event, MessageEvent):
+                        held = self._with(held, event.message)
+                        continue
+                    if apart and isinstance(event, ReasoningDelta):
+                        apart = False
+                        yield ReasoningDelta(BLANK_LINE)
+                    yield event
+            if held is not None and held.stop_reason != "pause_turn":
+                yield MessageEvent(held)
+                return
+        raise stopped(self._target, "pause_turn")
+
+    def _with(
+        self, held: AssistantMessage | None, message: AssistantMessage
+    ) -> AssistantMessage:
+        return message if held is None else joined(held, message, self._target)
+
+    async def aclose(self) -> None:
+        """Close the connections; may be called more than once, and used again after."""
+        await self._clients.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _send(
+        self, request: ModelRequest, held: AssistantMessage | None, *, stream: bool
+    ) -> Exchange:
+        """Send the request, or let a reply that paused go on."""
+        require_valid_history(request.messages, provider=NAME)
+        if held is not None:
+            request = _followed_by(request, held)
+        encoded = encode_request(request, self._target, self._options, stream=stream)
+        for text in encoded.notes:
+            note(text, provider=NAME)
+        try:
+            return await self._open(encoded.body, stream=stream)
+        except ModelError as err:
+            if not self._recover or not thinking_refused(err):
+                raise
+            reduced = encode_request(
+                request, self._target, self._options, stream=stream, thoughts=False
+            )
+            if reduced.body == encoded.body:
+                raise
+        note(_RECOVERED, provider=NAME)
+        return await self._open(reduced.body, stream=stream)
+
+    async def _open(self, body: bytes, *, stream: bool) -> Exchange:
+        return await Exchange.open(
+            self._clients, body, self._codec, stream=stream, secrets=self._secrets
+        )
+
+    def __repr__(self) -> str:
+        target = self._target
+        return (
+            f"{type(self).__name__}(model_id={target.model!r},"
+            f" base_url={target.endpoint!r})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: it holds a key and"
+            " connections; share it, or make another one from the same options"
+        )
+
+
+def _followed_by(request: ModelRequest, held: AssistantMessage) -> ModelRequest:
+    return ModelRequest(
+        [*request.messages, held],
+        tool_specs=request.tool_specs,
+        output=request.output,
+        tool_choice=request.tool_choice,
+    )
