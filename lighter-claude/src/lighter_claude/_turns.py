@@ -62,7 +62,7 @@ class _Turn:
 
 @dataclass
 class Turns:
-    """The turns of a conversation, consecutive messages of one role in one turn.
+    """The turns of a conversation, consecutive messages of the user in one turn.
 
     Attributes:
         target: Whom the request is for.
@@ -108,7 +108,7 @@ class Turns:
         if not blocks:
             return
         self._place_waiting(before=role)
-        if self._turns and self._turns[-1].role == role:
+        if role == "user" and self._turns and self._turns[-1].role == role:
             self._turns[-1].blocks.extend(blocks)
         else:
             self._turns.append(_Turn(role, blocks))
