@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from support.loopback import Loopback
 
-from lighter_openai import OpenAIProvider
+from lighter_openai import OpenAIChatProvider, OpenAIProvider
 
 VARIABLES = (
     "OPENAI_API_KEY",
@@ -48,17 +48,37 @@ async def make(server: Loopback) -> AsyncIterator[Callable[..., OpenAIProvider]]
     made: list[OpenAIProvider] = []
 
     def make(**options: object) -> OpenAIProvider:
-        options = {
-            "api_key": "sk-test",
-            "model_id": "gpt-test",
-            "base_url": f"{server.url}/v1",
-            "max_retries": 0,
-            **options,
-        }
-        provider = OpenAIProvider(**options)  # type: ignore[arg-type]
+        provider = OpenAIProvider(**{**defaults(server), **options})  # type: ignore[arg-type]
         made.append(provider)
         return provider
 
     yield make
     for provider in made:
         await provider.aclose()
+
+
+@pytest.fixture
+async def make_chat(
+    server: Loopback,
+) -> AsyncIterator[Callable[..., OpenAIChatProvider]]:
+    """The same for Chat Completions."""
+    made: list[OpenAIChatProvider] = []
+
+    def make(**options: object) -> OpenAIChatProvider:
+        provider = OpenAIChatProvider(**{**defaults(server), **options})  # type: ignore[arg-type]
+        made.append(provider)
+        return provider
+
+    yield make
+    for provider in made:
+        await provider.aclose()
+
+
+def defaults(server: Loopback) -> dict[str, object]:
+    """The options that the tests do not care about."""
+    return {
+        "api_key": "sk-test",
+        "model_id": "gpt-test",
+        "base_url": f"{server.url}/v1",
+        "max_retries": 0,
+    }

@@ -56,10 +56,10 @@ def decode(body: bytes, size: int | None = None) -> tuple[list[Any], Any]:
     assert "".join(d.text for d in shown if isinstance(d, TextDelta)) == got.content
     thought = "".join(d.text for d in shown if isinstance(d, ReasoningDelta))
     assert thought == (got.reasoning or "")
-    for call in got.tool_calls:
+    for asked in got.tool_calls:
         pieces = [d for d in shown if isinstance(d, ToolCallDelta)]
-        mine = [d.arguments for d in pieces if d.call_id == call.call_id]
-        assert "".join(mine) == call.arguments
+        mine = [d.arguments for d in pieces if d.call_id == asked.call_id]
+        assert "".join(mine) == asked.arguments
         assert {d.tool_name for d in pieces} <= {c.tool_name for c in got.tool_calls}
     for delta in shown:
         if isinstance(delta, TextDelta | ReasoningDelta):

@@ -77,7 +77,8 @@ def call_chunk(index: int | None = 0, **fields: Any) -> Chunk:
 def call_chunks(entry: dict[str, Any], index: int = 0, size: int = 3) -> list[Chunk]:
     """The events of a call: its head, then its arguments in pieces."""
     function = entry["function"]
-    head = {**entry, "function": {**function, "arguments": ""}}
+    head = {k: v for k, v in entry.items() if k != "index"}
+    head["function"] = {**function, "arguments": ""}
     pieces = [
         function["arguments"][at : at + size]
         for at in range(0, len(function["arguments"]), size)

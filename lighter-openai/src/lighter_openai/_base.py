@@ -159,8 +159,8 @@ class BaseProvider(ABC):
             extra["tools"] = [*tools, *more]
         return {**options, **extra}
 
-    @staticmethod
-    def _key(dialect: Dialect, connection: Connection) -> str | None:
+    @classmethod
+    def _key(cls, dialect: Dialect, connection: Connection) -> str | None:
         if connection.client is not None:
             known: object = connection.client.api_key
             return known if isinstance(known, str) else None

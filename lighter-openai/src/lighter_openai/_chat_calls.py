@@ -158,7 +158,7 @@ class _Slot:
 
     id: str
     index: object = None
-    given_id: object = None  # what the service wrote, before it was made unique
+    given_id: str | None = None  # what the service wrote, before it was made unique
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
     extra: dict[str, object] = field(default_factory=dict[str, object])
@@ -166,6 +166,16 @@ class _Slot:
     joiner: TextJoiner = field(default_factory=TextJoiner)
     held: str = ""  # argument text that waits for the name
     legacy: bool = False
+
+    def fits(self, id_: str | None, index: object) -> bool:
+        """Tell whether a piece with this id and index can belong to the call."""
+        if isinstance(index, int) and isinstance(self.index, int):
+            if index != self.index:
+                return False
+            return id_ is None or self.given_id in {None, id_}
+        if id_ is not None and self.given_id is not None:
+            return id_ == self.given_id
+        return index == self.index
 
     def is_whole(self) -> bool:
         """Tell whether the arguments so far are a JSON object."""
@@ -187,8 +197,8 @@ class _Slot:
 class CallPieces:
     """Puts calls together from their pieces.
 
-    A piece belongs to the call with its id, else to the one with its index, else to the
-    latest. A name after arguments begins another call, though: some servers give every
+    A piece belongs to the call with its index and id, as far as it has them, else to
+    the latest. A name after arguments begins another call, though: some servers give every
     call the index 0, or one id, and some give neither.
     """
 
@@ -243,12 +253,12 @@ class CallPieces:
     def _find(
         self, piece: Mapping[str, object], function: Mapping[str, object]
     ) -> _Slot:
-        id_, index = piece.get("id") or None, piece.get("index")
+        id_, index = piece.get("id"), piece.get("index")
+        if not isinstance(id_, str) or not id_.strip():
+            id_ = None
         name = function.get("name")
-        slot = None
-        for each in self._slots:  # the latest that fits
-            if each.given_id == id_ if id_ and each.given_id else each.index == index:
-                slot = each
+        fitting = [each for each in self._slots if each.fits(id_, index)]
+        slot = fitting[-1] if fitting else None
         if slot is None and id_ is None and index is None and self._slots:
             slot = self._slots[-1]
         if slot is None or _begins_another(slot, name, function.get("arguments")):

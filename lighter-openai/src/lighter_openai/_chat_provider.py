@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
 from lighter_core import AssistantMessage, ModelError
-from lighter_core.adapters import need_integer, need_key
+from lighter_core.adapters import need_integer
 
 from ._base import BaseProvider, Connection, ConnectionOptions, need_text
 from ._chat_calls import Turn
@@ -118,8 +118,11 @@ class OpenAIChatProvider(BaseProvider):
             fields["reasoning_effort"] = reasoning_effort
         if include_usage:
             fields["stream_options"] = {"include_usage": True}
+        dialect = CHAT
+        if base_url is not None:  # then nothing of OpenAI's goes there
+            dialect = replace(CHAT, isolated=True, key_variable="")
         super().__init__(
-            replace(CHAT, isolated=base_url is not None),
+            dialect,
             model_id,
             Connection(
                 api_key=api_key,
@@ -145,20 +148,17 @@ class OpenAIChatProvider(BaseProvider):
         elif replay_reasoning == "always" or host == _DEEPSEEK_HOST:
             self._reasoning = "require"
 
-    @staticmethod
-    def _key(dialect: Dialect, connection: Connection) -> str | None:
+    @classmethod
+    def _key(cls, dialect: Dialect, connection: Connection) -> str | None:
         """Return the key, if there is one; another endpoint may do without."""
-        if connection.client is None and connection.api_key is None:
-            if connection.base_url is not None:
-                return None
-            other = os.environ.get(dialect.base_url_variable or "", "").strip()
-            if other and not os.environ.get(dialect.key_variable, "").strip():
-                return None
-        if connection.client is not None:
-            return BaseProvider._key(dialect, connection)  # noqa: SLF001
-        return need_key(
-            connection.api_key, variable=dialect.key_variable, provider=dialect.name
-        )
+        given: object = connection.api_key
+        blank = given is None or (isinstance(given, str) and not given.strip())
+        elsewhere = connection.base_url
+        if elsewhere is None and given is None and not _variable(CHAT.key_variable):
+            elsewhere = _variable(CHAT.base_url_variable)
+        if connection.client is None and elsewhere and blank:
+            return None
+        return super()._key(dialect, connection)
 
     def _encode(
         self, request: ModelRequest, notes: list[str], *, stream: bool
@@ -194,6 +194,10 @@ class _ChatCodec:
 
     def decoder(self) -> ChatStreamDecoder:
         return ChatStreamDecoder(self.service, self._turn)
+
+
+def _variable(name: str | None) -> str:
+    return os.environ.get(name, "").strip() if name else ""
 
 
 def _need_word(name: str, value: object, words: object) -> None:

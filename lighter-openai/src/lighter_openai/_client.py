@@ -90,13 +90,26 @@ class Clients(Sender):
             names += ["OpenAI-Organization", "OpenAI-Project"]
             found = dict.fromkeys(names, omitted)
             found = {k: v for k, v in found.items() if k.lower() != "authorization"}
-        if self._api_key is None:
-            found["Authorization"] = omitted
-        elif self._isolated:
+        if self._isolated and self._api_key is not None:
             found["Authorization"] = f"Bearer {self._api_key}"
         mine = {name.lower() for name in self.headers}
         found = {k: v for k, v in found.items() if k.lower() not in mine}
         return {**found, **self.headers}
+
+    def _options(self, *, stream: bool) -> dict[str, object]:
+        import openai
+
+        options = super()._options(stream=stream)
+        named = {name.lower() for name in self.headers}
+        if (
+            self._api_key is None
+            and self._given is None
+            and "authorization" not in named
+        ):
+            # The SDK lets a request go without a key only when told so each time.
+            headers = cast("dict[str, object]", options["headers"])
+            options["headers"] = {**headers, "Authorization": openai.Omit()}
+        return options
 
 
 class ChatClients(Clients):

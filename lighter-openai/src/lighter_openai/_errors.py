@@ -39,6 +39,9 @@ def _vendor_code(error: Mapping[str, object]) -> str | None:
 
 
 def _code_in_reply(error: Mapping[str, object]) -> ModelErrorCode:
+    status = error.get("code")
+    if isinstance(status, int):  # of the service behind a gateway
+        return code_for_status(status)
     for key in ("code", "type"):
         value = error.get(key)
         if isinstance(value, str) and value in BY_VENDOR_CODE:
@@ -50,7 +53,8 @@ def error_in_reply(
     target: Target, error: Mapping[str, object], *, response_status: str | None
 ) -> ModelError:
     """Return the error for one that the service wrote into a reply with status 200."""
-    vendor_code = _vendor_code(error)
+    status = error.get("code")
+    vendor_code = str(status) if isinstance(status, int) else _vendor_code(error)
     words = short(error.get("message"))
     return ModelError(
         f"{target.label} reported an error inside its reply"

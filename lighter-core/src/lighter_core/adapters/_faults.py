@@ -53,7 +53,7 @@ class Service(Protocol):
 
     @property
     def key_variable(self) -> str:
-        """The environment variable that holds the key."""
+        """The environment variable that holds the key; empty when none is read."""
         ...
 
     @property
@@ -266,10 +266,8 @@ def _status_text(
     mark = f"(HTTP {status}{', ' + vendor_code if vendor_code else ''})"
     if status == 401 or vendor_code == "invalid_api_key":  # noqa: PLR2004
         # The service repeats a part of the key in its own words: they are left out.
-        return (
-            f"{where} refused the API key {mark}; check {service.key_variable} or"
-            " api_key"
-        )
+        variable = f"{service.key_variable} or " if service.key_variable else ""
+        return f"{where} refused the API key {mark}; check {variable}api_key"
     if vendor_code == "model_not_found":
         return (
             f"{where} has no model {service.model!r} for this key {mark}; check"
