@@ -79,7 +79,9 @@ class ChatStreamDecoder:
         try:
             event = as_object(self._load(data))
         except ValueError as err:
-            raise bad_response(self._target, "an event is not JSON") from err
+            if not self.finished:  # else the usage was cut, and the reply is there
+                raise bad_response(self._target, "an event is not JSON") from err
+            event = None
         if event is None:
             self.ignored += 1
             return []
