@@ -49,6 +49,12 @@ def reasoning(
     return item if blob is None else {**item, "encrypted_content": blob}
 
 
+def thought(*texts: str, id_: str = "rs_1", **fields: Any) -> Item:
+    """A reasoning item in the clear, as DeepSeek writes it."""
+    content = [{"type": "reasoning_text", "text": text} for text in texts]
+    return reasoning(id_=id_, blob=None, status="completed", content=content, **fields)
+
+
 def call(name: str, arguments: str, number: int = 1, **fields: Any) -> Item:
     """A function call item."""
     return {
@@ -129,6 +135,14 @@ def item_events(index: int, item: Item) -> list[Event]:
                 for piece in pieces(part["text"])
             ]
             events.append({"type": f"{name}_text.done", **spot, "text": part["text"]})
+        for number, part in enumerate(item.get("content") or []):
+            spot = {**where, "content_index": number}
+            name = "response.reasoning_text"
+            events += [
+                {"type": f"{name}.delta", **spot, "delta": piece}
+                for piece in pieces(part["text"])
+            ]
+            events.append({"type": f"{name}.done", **spot, "text": part["text"]})
     elif item["type"] == "function_call":
         events += [
             {
