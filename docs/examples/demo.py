@@ -51,7 +51,7 @@ async def ask(provider: str, question: str) -> None:
 def main() -> int:
     provider = sys.argv[1] if len(sys.argv) > 1 else "local"
     question = " ".join(sys.argv[2:]) or "What is 19 + 23?"
-    print(f"A {provider} agent with the tool `add` is asked: {question}\n")
+    print(f"An agent on {provider!r} with the tool `add` is asked: {question}\n")
     try:
         asyncio.run(ask(provider, question))
     except Exception as error:  # noqa: BLE001 - a demo says what went wrong, and stops

@@ -81,7 +81,7 @@ NOT_EXPORTED = {
     "history": {"INTERRUPTED", "interrupted_result", "require_valid_history"},
     "hooks": {"EVENTS", "Hook", "HookFunction", "checked_replacement"},
     "limits": set(),
-    "messages": {"seal_native"},
+    "messages": {"MESSAGE_CLASSES", "seal_native"},
     "model": set(),
     "plugins.hookspecs": {"PROJECT", "hookspec"},
     "plugins.registry": {"InstalledPlugin"},

@@ -197,7 +197,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*__all__, "__version__"})
 
 
 def _show_here() -> None:

@@ -11,7 +11,14 @@ from typing import Any
 
 from .errors import ToolDefinitionError
 
-__all__ = ["belongs_on_loop", "check_function", "check_name", "is_model", "is_name"]
+__all__ = [
+    "belongs_on_loop",
+    "check_function",
+    "check_name",
+    "check_takes_one",
+    "is_model",
+    "is_name",
+]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -40,6 +47,29 @@ def check_function(name: str, func: object) -> None:
         problem = "is a generator; return the whole result instead"
     if problem:
         raise ToolDefinitionError(f"the function of tool {name!r} {problem}", tool=name)
+
+
+def check_takes_one(
+    name: str, func: Callable[..., object], run_name: str | None
+) -> None:
+    """Refuse a function that cannot be called with one value, and with the run by name.
+
+    Raises:
+        ToolDefinitionError: Naming the tool.
+    """
+    try:
+        signature = inspect.signature(func)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return
+    by_name = {} if run_name is None else {run_name: None}
+    try:
+        signature.bind(None, **by_name)
+    except TypeError as error:
+        raise ToolDefinitionError(
+            f"the function of tool {name!r} must take one argument, the whole object of"
+            f" parameters: {error}. For one argument each, use @tool",
+            tool=name,
+        ) from error
 
 
 def is_model(value: object) -> bool:

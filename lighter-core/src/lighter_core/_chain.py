@@ -42,7 +42,7 @@ class HookChain:
         implementations = _implementations(plugins) if plugins else {}
         for each in given:
             if isinstance(each, Hook):
-                hook: Hook[Any] = each  # pyright: ignore[reportUnknownVariableType]
+                hook: Hook[Any, Any] = each  # pyright: ignore[reportUnknownVariableType]
                 steps[hook.event].append(_hook_step(hook))
                 continue
             for implementation in implementations[id(each)]:
@@ -82,7 +82,7 @@ def _implementations(plugins: list[object]) -> dict[int, list[Implementation]]:
     return read_hook_plugins(plugins)
 
 
-def _hook_step(hook: Hook[Any]) -> _Step:
+def _hook_step(hook: Hook[Any, Any]) -> _Step:
     async def step(value: Any, run: RunContext[Any]) -> Any:
         try:
             return await hook.execute(value, run)

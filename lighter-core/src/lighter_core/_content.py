@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-__all__ = ["ContentPart", "FilePart", "ImagePart", "TextPart", "Value", "need_text"]
+__all__ = [
+    "ContentPart",
+    "FilePart",
+    "ImagePart",
+    "TextPart",
+    "Value",
+    "need_constant",
+    "need_kind",
+    "need_text",
+]
 
 _T = TypeVar("_T")
 
@@ -27,6 +36,27 @@ class Value:
         return _restore, (type(self), values)
 
 
+def need_constant(owner: object, name: str, value: object, constant: str) -> None:
+    """Refuse another word where a class has one of its own.
+
+    The field is there so that stored documents name their class; a document must not be
+    able to claim another one.
+    """
+    if value != constant:
+        raise ValueError(
+            f"{type(owner).__name__}.{name} is always {constant!r}, got {value!r}"
+        )
+
+
+def need_kind(owner: object, name: str, value: object, kind: type) -> None:
+    """Refuse a value that is neither `None` nor of the kind."""
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(
+            f"{type(owner).__name__}.{name} must be {kind.__name__} or None, got"
+            f" {type(value).__name__}"
+        )
+
+
 def need_text(owner: object, name: str, value: object) -> None:
     if not isinstance(value, str):
         raise TypeError(
@@ -43,6 +73,7 @@ class TextPart(Value):
 
     def __post_init__(self) -> None:
         need_text(self, "text", self.text)
+        need_constant(self, "type", self.type, "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +86,14 @@ class _Media(Value):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
+        given: object = self.data
+        if given is not None and not isinstance(given, bytes):
+            raise TypeError(
+                f"{name}.data must be bytes, got {type(given).__name__}; for a file on"
+                f" disk write {name}.from_path(…), for an address {name}(url=…)"
+            )
+        need_kind(self, "url", self.url, str)
+        need_kind(self, "media_type", self.media_type, str)
         if (self.data is None) == (self.url is None):
             raise ValueError(f"{name} needs either data or url, and not both")
         if self.data is not None and not self.media_type:
@@ -79,6 +118,10 @@ class ImagePart(_Media):
 
     type: Literal["image"] = field(default="image", kw_only=True)
 
+    def __post_init__(self) -> None:
+        _Media.__post_init__(self)
+        need_constant(self, "type", self.type, "image")
+
     @classmethod
     def from_path(cls, path: str | Path, *, media_type: str | None = None) -> ImagePart:
         """Read an image file; the media type follows from its name unless given."""
@@ -91,6 +134,11 @@ class FilePart(_Media):
 
     name: str | None = None
     type: Literal["file"] = field(default="file", kw_only=True)
+
+    def __post_init__(self) -> None:
+        _Media.__post_init__(self)
+        need_kind(self, "name", self.name, str)
+        need_constant(self, "type", self.type, "file")
 
     @classmethod
     def from_path(cls, path: str | Path, *, media_type: str | None = None) -> FilePart:

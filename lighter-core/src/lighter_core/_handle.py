@@ -76,6 +76,12 @@ class RunHandle(Generic[OutputT_co]):
         return self._wait().__await__()
 
     async def _wait(self) -> AgentResponse[OutputT_co]:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(
+                "this run belongs to another event loop: await its handle where"
+                " agent.start was called"
+            )
+        self._state.awaited = True
         try:
             await asyncio.wait([self._task])
         except asyncio.CancelledError:
@@ -105,5 +111,7 @@ async def _guarded(
             raise
         error = ModelError("the run was cancelled through its handle", "aborted")
         return state.response("failed", error)
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit) and not state.awaited:
+            raise  # nobody may ever await the handle: through the loop
         return error

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from .errors import ToolDefinitionError
-from .messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from .messages import (
+    MESSAGE_CLASSES,
+    Message,
+    UserMessage,
+)
 from .tools import Tool
 
-__all__ = ["history_of", "hook_objects", "need", "need_list", "tools_by_name"]
+__all__ = [
+    "history_of",
+    "hook_objects",
+    "need",
+    "need_list",
+    "need_running_loop",
+    "tools_by_name",
+]
 
 logger: logging.Logger = logging.getLogger("lighter.agent")
-
-_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
 
 def history_of(messages: object) -> list[Message]:
     """Return the input as a list of its own."""
     if isinstance(messages, str):
         return [UserMessage(messages)]
-    if isinstance(messages, _MESSAGES):
+    if isinstance(messages, MESSAGE_CLASSES):
         return [messages]
     if not isinstance(messages, Sequence):
         raise TypeError(
@@ -29,7 +39,7 @@ def history_of(messages: object) -> list[Message]:
         )
     history: list[Message] = []
     for number, each in enumerate(messages):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if not isinstance(each, _MESSAGES):
+        if not isinstance(each, MESSAGE_CLASSES):
             kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(
                 f"messages[{number}] must be a SystemMessage, UserMessage,"
@@ -44,6 +54,21 @@ def need_list(name: str, given: object) -> None:
     kind = type(given).__name__
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"Agent({name}=…) takes a list, got {kind}: write {name}=[…]")
+
+
+def need_running_loop(name: str, *, instead: str) -> None:
+    """Refuse what needs a running event loop where there is none.
+
+    Raises:
+        RuntimeError: Naming the way for synchronous code.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            f"{name} needs a running event loop: call it inside `async def`, or use"
+            f" {instead} in synchronous code"
+        ) from None
 
 
 def need(name: str, value: object, kind: type, wanted: str) -> None:
@@ -62,8 +87,8 @@ def tools_by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:
         for tool, source in _tools_of(each):
             if tool.name in found:
                 raise ToolDefinitionError(
-                    f"two tools have the name {tool.name!r}: one from"
-                    f" {sources[tool.name]}, one from {source}; rename one",
+                    f"two tools have the name {tool.name!r} ({sources[tool.name]} and"
+                    f" {source}); rename one",
                     tool=tool.name,
                 )
             near = next((n for n in found if n.lower() == tool.name.lower()), None)
@@ -79,11 +104,11 @@ def tools_by_name(tools: Iterable[Tool | str]) -> dict[str, Tool]:
 
 def _tools_of(given: object) -> list[tuple[Tool, str]]:
     if isinstance(given, Tool):
-        return [(given, "the application")]
+        return [(given, "given here")]
     if isinstance(given, str):
         from .plugins.registry import default_registry
 
-        plugin = f"the plugin {given!r}"
+        plugin = f"from the plugin {given!r}"
         return [(tool, plugin) for tool in default_registry().load_tools(given)]
     raise ToolDefinitionError(
         f"tools must hold Tool objects and names of tools plugins, got {given!r}; make a"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from ._chain import HookChain
@@ -161,7 +163,10 @@ def _next_request(setup: LoopSetup, state: RunState) -> ModelRequest:
             system = SystemMessage("\n\n".join([*prompt, state.plan.instruction]))
     if system is not None:
         messages.insert(0, system)
-    return ModelRequest(messages, tool_specs=setup.specs, output=spec)
+    specs = setup.specs
+    if setup.chain.has("before_model"):  # hooks may edit what they get in place
+        specs = tuple(deepcopy(each) for each in specs)
+    return ModelRequest(messages, tool_specs=specs, output=spec)
 
 
 async def _stream_reply(
@@ -245,8 +250,11 @@ async def _answer(
     else:
         try:
             result = await tool.answer(call, state.context)
-        except BaseException:
+        except asyncio.CancelledError:
             state.receipts[call.call_id] = "unknown" if tool.threaded else "cancelled"
+            raise
+        except BaseException:
+            state.receipts[call.call_id] = "finished"  # by leaving the run
             raise
     state.receipts[call.call_id] = "finished"
     state.add_result(result)

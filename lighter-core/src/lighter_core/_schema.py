@@ -32,6 +32,28 @@ __all__ = [
 ]
 
 
+_SCHEMA_WORDS = frozenset(
+    [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "patternProperties",
+        "propertyNames",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "$ref",
+        "$defs",
+        "definitions",
+        "description",
+        "title",
+    ]
+)
+
+
 class ArgumentsError(ValueError):
     """The arguments of a call do not fit; its text may be shown to the model."""
 
@@ -89,6 +111,12 @@ def from_json_schema(
             f"the parameters of tool {tool!r} are not a JSON Schema: {error}", tool=tool
         ) from error
     own = typing.cast("dict[str, Any]", own)
+    if own and not (_SCHEMA_WORDS & own.keys()):
+        raise ToolDefinitionError(
+            f"the parameters of tool {tool!r} are no JSON Schema: it has none of its"
+            ' words. Write {"type": "object", "properties": {…}}',
+            tool=tool,
+        )
     if own.setdefault("type", "object") != "object":
         raise ToolDefinitionError(
             f"the parameters of tool {tool!r} must be an object schema, got type"

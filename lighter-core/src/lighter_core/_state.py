@@ -42,6 +42,7 @@ class RunState:
         self.notes: list[str] = []
         self.receipts: dict[str, Receipt] = {}
         self.aborted = False
+        self.awaited = False
         self.progress.input = messages
         self._new = self.progress.new
         self._open: list[ToolCall] = []  # calls of the last reply without a result

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from ._channel import Channel, Sink
 from ._state import RunState
@@ -121,6 +122,7 @@ class AgentStream:
             return event
         if self._task is None:
             self._start()
+        self._need_own_loop()
         try:
             await channel.wait()
         except asyncio.CancelledError:
@@ -136,6 +138,20 @@ class AgentStream:
             finally:
                 del error  # its traceback holds this frame
         raise StopAsyncIteration
+
+    def take_ready(self) -> list[AgentStreamEvent]:
+        """Return the events that are there already, without asking for more."""
+        ready: list[AgentStreamEvent] = []
+        while not self._closed and (event := self._channel.take()) is not None:
+            ready.append(event)
+        return ready
+
+    def _need_own_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(
+                "this stream belongs to another event loop: consume it where its first"
+                " event was asked for, or make a new one with agent.stream(…)"
+            )
 
     def _start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -156,6 +172,11 @@ class AgentStream:
         first, self._closed = not self._closed, True
         task = self._task
         if task is None or task.done():
+            return
+        loop = task.get_loop()
+        if loop is not asyncio.get_running_loop():
+            with suppress(RuntimeError):  # it is closed, and the run with it
+                loop.call_soon_threadsafe(_abandon, self._channel, task)
             return
         if first:  # once: a second cancellation would cut a provider's clean-up short
             _abandon(self._channel, task)
@@ -180,6 +201,9 @@ class AgentStream:
         with suppress(RuntimeError):  # the loop is closed already
             loop.call_soon_threadsafe(_abandon, self._channel, task)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream cannot be copied or pickled: it is a run in progress")
+
     def __repr__(self) -> str:
         if self._task is None:
             stage = "not started"
@@ -202,6 +226,7 @@ class SyncAgentStream:
 
     def __init__(self, stream: AgentStream) -> None:
         self._stream = stream
+        self._ready: deque[AgentStreamEvent] = deque()
 
     @property
     def messages(self) -> list[Message]:
@@ -212,16 +237,26 @@ class SyncAgentStream:
         return self
 
     def __next__(self) -> AgentStreamEvent:
-        event = run_sync(self._next, instead="async with agent.stream(…)")
-        if event is None:
+        if not self._ready:
+            run_sync(self._fetch, instead="async with agent.stream(…)")
+        if not self._ready:
             raise StopIteration
-        return event
+        return self._ready.popleft()
 
-    async def _next(self) -> AgentStreamEvent | None:
-        return await anext(self._stream, None)
+    async def _fetch(self) -> None:
+        """Get the next event and what is there with it: a hop for each is slow.
+
+        Nothing starts through that. The run waits until it is asked for more, and it is
+        asked when everything fetched was taken.
+        """
+        event = await anext(self._stream, None)
+        if event is not None:
+            self._ready.append(event)
+            self._ready.extend(self._stream.take_ready())
 
     def close(self) -> None:
         """End the run; as `AgentStream.aclose`."""
+        self._ready.clear()
         run_sync(self._stream.aclose, instead="await stream.aclose()")
 
     def __enter__(self) -> Self:

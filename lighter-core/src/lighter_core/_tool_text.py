@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ._json import clean_text, dump_json
 from ._redact import redact
@@ -67,6 +67,9 @@ def error_text(error: BaseException) -> str:
     """
     if isinstance(error, ToolError):  # a subclass may have its own constructor
         return clean_text(f"{getattr(error, 'message', error)}")
+    if isinstance(error, BaseExceptionGroup):  # what a TaskGroup makes of an error
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return shorten("; ".join(error_text(each) for each in inner))
     name = type(error).__name__
     text = _plain_text(error)
     return shorten(f"{name}: {text}" if text else name)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ._chain import HookChain
 from ._handle import RunHandle
-from ._inputs import history_of, hook_objects, need, need_list, tools_by_name
+from ._inputs import (
+    history_of,
+    hook_objects,
+    need,
+    need_list,
+    need_running_loop,
+    tools_by_name,
+)
 from ._loop import LoopSetup, run_loop
 from ._state import RunState
 from ._stream import AgentStream, SyncAgentStream
@@ -130,7 +137,10 @@ class Agent:
                 answer that does not fit is sent back to the model once.
             deps: Anything that tools and hooks shall find in their `RunContext`.
         """
-        return run_loop(self._setup, _state(messages, output, deps), None)
+        run = run_loop(self._setup, _state(messages, output, deps), None)
+        # This is the name that the warning about a forgotten `await` shows.
+        run.__qualname__ = "Agent.run"  # type: ignore[attr-defined]
+        return run
 
     @overload
     def run_sync(self, messages: Input, /, *, deps: object = None) -> AgentResponse: ...
@@ -203,6 +213,7 @@ class Agent:
             RuntimeError: Without a running event loop.
         """
         setup, state = self._setup, _state(messages, output, deps)
+        need_running_loop("agent.start", instead="agent.run_sync")
         return RunHandle(lambda: run_loop(setup, state, None), state)
 
     async def aclose(self) -> None:

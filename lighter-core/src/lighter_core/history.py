@@ -12,7 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from .errors import ModelError
-from .messages import AssistantMessage, Message, ToolCall, ToolMessage
+from .messages import (
+    MESSAGE_CLASSES,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+)
 
 __all__ = [
     "INTERRUPTED",
@@ -68,6 +74,7 @@ def interrupted_result(call: ToolCall) -> ToolMessage:
 
 def check_history(messages: Sequence[Message]) -> list[HistoryProblem]:
     """Return why services would refuse the history; empty when they would not."""
+    _need_messages(messages)
     problems: list[HistoryProblem] = []
     index = 0
     while index < len(messages):
@@ -79,6 +86,17 @@ def check_history(messages: Sequence[Message]) -> list[HistoryProblem]:
             problems.append(_stray(index, message))
         index += 1
     return problems
+
+
+def _need_messages(messages: object) -> None:
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        raise TypeError(
+            f"a history is a sequence of messages, got {type(messages).__name__}"
+        )
+    for each in messages:  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(each, MESSAGE_CLASSES):
+            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(f"a history holds messages, got {kind}")
 
 
 def _stray(index: int, message: ToolMessage) -> HistoryProblem:
@@ -150,6 +168,7 @@ def repair_history(messages: Iterable[Message]) -> RepairedHistory:
     history comes back as it is, message by message.
     """
     source = list(messages)
+    _need_messages(source)
     out: list[Message] = []
     notes: list[str] = []
     results = _Results(source)

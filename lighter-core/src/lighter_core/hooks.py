@@ -13,13 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from .context import RunContext
 from .errors import HookError
-from .messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from .messages import MESSAGE_CLASSES, AssistantMessage, Message
 from .requests import AgentRequest, ModelRequest
 
 __all__ = [
@@ -33,19 +27,18 @@ __all__ = [
     "checked_replacement",
 ]
 
-_T = TypeVar("_T")
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 HookFunction: TypeAlias = (
-    Callable[[_T], _T | None]
-    | Callable[[_T], Awaitable[_T | None]]
-    | Callable[[_T, RunContext[Any]], _T | None]
-    | Callable[[_T, RunContext[Any]], Awaitable[_T | None]]
+    Callable[[_In], _Out | None]
+    | Callable[[_In], Awaitable[_Out | None]]
+    | Callable[[_In, RunContext[Any]], _Out | None]
+    | Callable[[_In, RunContext[Any]], Awaitable[_Out | None]]
 )
 
 EVENTS = ("before_agent", "before_model", "after_model", "after_agent")
 """The lifecycle events; `after_*` hooks run in reverse order of the list."""
-
-_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 
 
 def checked_replacement(
@@ -79,12 +72,12 @@ def checked_replacement(
 
 def _is_history(value: object) -> bool:
     return isinstance(value, list | tuple) and all(
-        isinstance(each, _MESSAGES)
+        isinstance(each, MESSAGE_CLASSES)
         for each in value  # pyright: ignore[reportUnknownVariableType]
     )
 
 
-class Hook(Generic[_T]):
+class Hook(Generic[_In, _Out]):
     """What the four hook classes share.
 
     Args:
@@ -103,9 +96,15 @@ class Hook(Generic[_T]):
         self,
         *,
         hook_name: str,
-        hook_function: HookFunction[_T],
+        hook_function: HookFunction[_In, _Out],
         description: str | None = None,
     ) -> None:
+        name: object = hook_name
+        if not isinstance(name, str) or not name:
+            raise HookError(
+                f"hook_name must be a text that identifies the hook, got {name!r}",
+                event=self.event,
+            )
         self._hook_name = hook_name
         self._description = description
         self._function = hook_function
@@ -122,11 +121,13 @@ class Hook(Generic[_T]):
         return self._description
 
     @property
-    def hook_function(self) -> HookFunction[_T]:
+    def hook_function(self) -> HookFunction[_In, _Out]:
         """The function."""
         return self._function
 
-    async def execute(self, value: _T, run: RunContext[Any] | None = None) -> _T:
+    async def execute(
+        self, value: _In, run: RunContext[Any] | None = None
+    ) -> _In | _Out:
         """Run the hook on a value; return the replacement or the value itself.
 
         Raises:
@@ -143,7 +144,7 @@ class Hook(Generic[_T]):
         if result is None:
             return value
         checked_replacement(self.event, result, hook=self._hook_name, plugin=None)
-        return cast("_T", result)
+        return cast("_Out", result)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(hook_name={self._hook_name!r})"
@@ -181,7 +182,7 @@ def _takes_run(function: object, name: str, event: str) -> bool:
     return len(places) > 1 and places[1].name == "run"  # (value, run=None)
 
 
-class BeforeAgentHook(Hook[AgentRequest]):
+class BeforeAgentHook(Hook[AgentRequest, AgentRequest]):
     """Runs once at the start of a run, before the system prompt is added.
 
     A replacement becomes the run's input.
@@ -190,7 +191,7 @@ class BeforeAgentHook(Hook[AgentRequest]):
     event = "before_agent"
 
 
-class BeforeModelHook(Hook[ModelRequest]):
+class BeforeModelHook(Hook[ModelRequest, ModelRequest]):
     """Runs before every model call, also after tool results.
 
     A replacement holds for that call only. Tool specs that it adds are shown to the
@@ -209,7 +210,7 @@ class BeforeModelHook(Hook[ModelRequest]):
     event = "before_model"
 
 
-class AfterModelHook(Hook[AssistantMessage]):
+class AfterModelHook(Hook[AssistantMessage, AssistantMessage]):
     """Runs after every complete reply, before its tool calls are executed.
 
     A replacement takes the reply's place in context, result and tool execution. Deltas
@@ -219,7 +220,7 @@ class AfterModelHook(Hook[AssistantMessage]):
     event = "after_model"
 
 
-class AfterAgentHook(Hook[Sequence[Message]]):
+class AfterAgentHook(Hook[list[Message], Sequence[Message]]):
     """Runs once after the loop has succeeded; not after a failure or an early stop.
 
     A replacement becomes the response's `messages`; it causes no further model call.

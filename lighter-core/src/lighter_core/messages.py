@@ -18,10 +18,13 @@ from ._content import (
     ImagePart,
     TextPart,
     Value,
+    need_constant,
+    need_kind,
     need_text,
 )
 
 __all__ = [
+    "MESSAGE_CLASSES",
     "AssistantMessage",
     "ContentPart",
     "FilePart",
@@ -47,6 +50,7 @@ class SystemMessage(Value):
 
     def __post_init__(self) -> None:
         need_text(self, "content", self.content)
+        need_constant(self, "role", self.role, "system")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -61,6 +65,7 @@ class UserMessage(Value):
     ) -> None:
         if not isinstance(content, str):
             content = _parts(content)
+        need_constant(self, "role", role, "user")
         object.__setattr__(self, "content", content)
         object.__setattr__(self, "role", role)
 
@@ -208,6 +213,10 @@ class AssistantMessage(Value):
                     "AssistantMessage.tool_calls must hold ToolCall objects, got"
                     f" {type(call).__name__}"
                 )
+        need_constant(self, "role", role, "assistant")
+        need_kind(self, "usage", usage, Usage)
+        need_kind(self, "stop_reason", stop_reason, str)
+        need_kind(self, "native", native, NativeContext)
         put = object.__setattr__
         put(self, "content", content)
         put(self, "reasoning", reasoning)
@@ -249,9 +258,18 @@ class ToolMessage(Value):
         need_text(self, "call_id", self.call_id)
         need_text(self, "tool_name", self.tool_name)
         need_text(self, "tool_output", self.tool_output)
+        need_constant(self, "role", self.role, "tool")
+        flag: object = self.is_error
+        if not isinstance(flag, bool):
+            raise TypeError(
+                f"ToolMessage.is_error must be a bool, got {type(flag).__name__}"
+            )
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+MESSAGE_CLASSES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+"""The members of `Message`, for `isinstance`."""
 
 
 def _seal(message: AssistantMessage) -> str:

@@ -74,6 +74,11 @@ class Model:
         """
         from .plugins.registry import default_registry
 
+        given: object = name
+        if not isinstance(given, str):
+            raise TypeError(
+                f"Model.from_name takes a provider's name, got {type(given).__name__}"
+            )
         name, separator, tail = name.partition(":")
         if separator:
             if model_id is not None:

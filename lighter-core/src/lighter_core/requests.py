@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, Union
 
-from .messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from ._content import need_kind
+from .messages import MESSAGE_CLASSES, Message
 
 __all__ = [
     "AgentRequest",
@@ -66,9 +61,6 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 """`"auto"`, `"none"`, `"required"`, or the name of the one tool to call."""
 
 
-_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
-
-
 def _own_list(owner: object, messages: object) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         raise TypeError(
@@ -77,13 +69,24 @@ def _own_list(owner: object, messages: object) -> list[Message]:
         )
     own: list[Message] = []
     for each in messages:  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(each, _MESSAGES):
+        if not isinstance(each, MESSAGE_CLASSES):
             kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(
                 f"{type(owner).__name__}.messages must hold messages, got {kind}"
             )
         own.append(each)
     return own
+
+
+def _specs(given: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+    specs = tuple(given)
+    for each in specs:
+        if not isinstance(each, ToolSpec):
+            raise TypeError(
+                f"ModelRequest.tool_specs must hold ToolSpec objects, got"
+                f" {type(each).__name__}; a tool gives its own with get_spec()"
+            )
+    return specs
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -112,7 +115,9 @@ class ModelRequest:
     ) -> None:
         put = object.__setattr__
         put(self, "messages", _own_list(self, messages))
-        put(self, "tool_specs", tuple(tool_specs))
+        put(self, "tool_specs", _specs(tool_specs))
+        need_kind(self, "output", output, OutputSpec)
+        need_kind(self, "tool_choice", tool_choice, str)
         put(self, "output", output)
         put(self, "tool_choice", tool_choice)
 

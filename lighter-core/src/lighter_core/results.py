@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
 
+from .errors import LighterError
 from .events import (
     HostedToolItem,
     ReasoningDelta,
@@ -74,6 +75,9 @@ class AgentResponse(Generic[OutputT_co]):
             ```
         """
         if self.status == "failed" and self.error is not None:
+            if isinstance(self.error, LighterError):
+                # Its message says it all; the frames inside would bury it.
+                raise self.error.with_traceback(None)
             raise self.error
         return self
 

@@ -108,6 +108,8 @@ class FakeProvider:
         faults: Mapping[tuple[int, int], BaseException] | None = None,
         name: str = "fake",
     ) -> None:
+        if isinstance(turns, str):
+            raise TypeError(f"turns must be a list of replies: write [{turns!r}]")
         self._turns = list(turns)
         self._faults = dict(faults or {})
         self._name = name

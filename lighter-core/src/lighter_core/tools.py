@@ -8,12 +8,14 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from ._callables import (
     belongs_on_loop,
     check_function,
     check_name,
+    check_takes_one,
     is_model,
     is_name,
 )
@@ -125,9 +127,9 @@ class Tool:
                 f" Schema dict, got {type(parameters).__name__}",
                 tool=name,
             )
-        self._setup(
-            name, description, parameters, func, built, run_parameter(func), thread
-        )
+        run_name = run_parameter(func)
+        check_takes_one(name, func, run_name)
+        self._setup(name, description, parameters, func, built, run_name, thread)
 
     def _setup(
         self,
@@ -178,8 +180,8 @@ class Tool:
         return self._threaded
 
     def get_spec(self) -> ToolSpec:
-        """Return the definition for the model; `strict` is always `False`."""
-        return self._spec
+        """Return the definition for the model, a copy; `strict` is always `False`."""
+        return deepcopy(self._spec)
 
     async def execute(
         self,
@@ -210,6 +212,7 @@ class Tool:
         try:
             args, kwargs = self._built.parse(call.arguments)
         except ArgumentsError as error:
+            logger.debug("tool %s refused its arguments: %s", self._name, error)
             return self._failure(call.call_id, shorten(f"invalid arguments: {error}"))
         if self._run_name is not None:
             context = run if run is not None else RunContext[Any]()
@@ -222,9 +225,9 @@ class Tool:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return self._failure(call.call_id, error_text(error), error)
+            return self._raised(call.call_id, error)
         except Exception as error:  # noqa: BLE001 - a declared border: the model decides
-            return self._failure(call.call_id, error_text(error), error)
+            return self._raised(call.call_id, error)
         return ToolMessage(
             call_id=call.call_id, tool_name=self._name, tool_output=output
         )
@@ -238,10 +241,19 @@ class Tool:
             value = await value
         return value
 
-    def _failure(
-        self, call_id: str, text: str, error: BaseException | None = None
-    ) -> ToolMessage:
-        logger.debug("tool %s failed", self._name, exc_info=error)
+    def _raised(self, call_id: str, error: BaseException) -> ToolMessage:
+        """Answer for a function that failed; the log has what the model does not see."""
+        kind = type(error).__name__
+        logger.warning(
+            "tool %s failed: %s",
+            self._name,
+            kind,
+            extra={"lighter_error": kind},
+        )
+        logger.debug("tool %s failed, in full:", self._name, exc_info=error)
+        return self._failure(call_id, error_text(error))
+
+    def _failure(self, call_id: str, text: str) -> ToolMessage:
         return ToolMessage(
             call_id=call_id, tool_name=self._name, tool_output=text, is_error=True
         )

@@ -15,7 +15,7 @@ from .._sse import EventStreamSplitter
 from ..errors import ModelError
 from ..events import MessageEvent, ProviderStreamEvent
 from ..messages import AssistantMessage
-from ._faults import Service, bad_response, redact_chain, short
+from ._faults import Service, bad_response, drop_frames, redact_chain, short
 from ._raw import as_object, fast_load
 from ._sender import Reply, Sender
 
@@ -190,7 +190,7 @@ class Exchange:
             await self._need_event_stream()
             while decoder.message is None:
                 chunk = await self._read(decoder)
-                events = splitter.finish() if chunk is None else splitter.feed(chunk)
+                events = _last(splitter) if chunk is None else splitter.feed(chunk)
                 for data in events:
                     for event in self._decode(decoder, data):
                         yield event
@@ -285,8 +285,22 @@ class Exchange:
         return _redacted(error, self._secrets)
 
 
+def _last(splitter: EventStreamSplitter) -> list[bytes]:
+    """Return the event that the stream's end completed, unless it was cut inside it."""
+    whole: list[bytes] = []
+    for data in splitter.finish():
+        with suppress(ValueError):
+            if data.strip() != b"[DONE]":
+                fast_load()(data)
+            whole.append(data)
+    return whole
+
+
 def _error_of(error: Exception, codec: Codec, secrets: tuple[str, ...]) -> ModelError:
     redact_chain(error, *secrets)
+    log = logging.getLogger(f"lighter.{codec.service.name}")
+    log.debug("the request failed inside the SDK:", exc_info=error)
+    drop_frames(error)
     return _redacted(codec.error_of(error), secrets)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "Service",
     "bad_response",
     "code_for_status",
+    "drop_frames",
     "redact_chain",
     "retry_after_seconds",
     "short",
@@ -128,6 +129,16 @@ def redact_chain(error: BaseException, *secrets: str) -> None:
     """
     for each in _chain(error):
         _redact_arguments(each, secrets)
+
+
+def drop_frames(error: BaseException) -> None:
+    """Take the frames out of the exceptions in the chain, for a short traceback.
+
+    They lie inside the SDK and its transport, where no application finds its fault.
+    What was raised and why stays.
+    """
+    for each in _chain(error):
+        each.__traceback__ = None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -74,6 +74,12 @@ def need_model_id(value: str | None, *, variable: str, provider: str) -> str:
         ModelError: `invalid_request` when there is none.
     """
     model: object = os.environ.get(variable) if value is None else value
+    if model is not None and not isinstance(model, str):
+        raise ModelError(
+            f"model_id must be a str, got {type(model).__name__}",
+            "invalid_request",
+            provider=provider,
+        )
     if not isinstance(model, str) or not model.strip():
         raise ModelError(
             f"no model for {provider!r}: set {variable} or pass model_id=…",

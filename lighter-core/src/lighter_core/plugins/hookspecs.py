@@ -64,6 +64,6 @@ def after_model(
 
 @hookspec
 def after_agent(
-    messages: Sequence[Message], run: RunContext[object]
+    messages: list[Message], run: RunContext[object]
 ) -> Sequence[Message] | None:
     """Run once after a run has succeeded; a replacement becomes its new messages."""

@@ -59,7 +59,7 @@ def new_manager() -> pluggy.PluginManager:
 
 def plugin_name(plugin: object) -> str:
     """Return a readable name of a plugin object or module."""
-    if inspect.ismodule(plugin):
+    if inspect.ismodule(plugin) or inspect.isroutine(plugin):
         return plugin.__name__
     return f"{type(plugin).__module__}.{type(plugin).__qualname__}"
 
@@ -75,6 +75,12 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
     Raises:
         HookError: Naming the plugin and the function at fault.
     """
+    if inspect.isroutine(plugin):
+        raise HookError(
+            f"{name} is a function; say when it runs, e.g. BeforeModelHook(hook_name=…,"
+            " hook_function=…), or pass an object whose methods are marked @hookimpl",
+            plugin=name,
+        )
     if inspect.isclass(plugin):
         raise HookError(
             f"{plugin.__name__} is a class; pass an object of it", plugin=name

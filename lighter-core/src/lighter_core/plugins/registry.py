@@ -230,7 +230,10 @@ class Registry:
         listed = ", ".join(sorted(names)) or "none"
         text = f"no {what} {name!r} is installed; installed: {listed}."
         known = dict(_FIRST_PARTY) if kind == "providers" else dict[str, str]()
-        near = difflib.get_close_matches(name, {*names, *known}, 1, cutoff=0.75)
+        head = name.partition("/")[0].lower()
+        if head != name and head in {*names, *known}:
+            text += f" Write {head!r}, and the model id after a colon: '{head}:…'."
+        near = difflib.get_close_matches(name.lower(), {*names, *known}, 1, cutoff=0.75)
         if name in known:
             text += f" Install it: pip install {known[name]}"
         elif near:
@@ -261,7 +264,11 @@ def _names(given: Iterable[str] | None, variable: str) -> frozenset[str] | None:
         text = os.environ.get(variable)
         if text is None:
             return None
-        given = (part.strip() for part in text.split(",") if part.strip())
+        given = [part.strip() for part in text.split(",") if part.strip()]
+    elif isinstance(given, str):
+        raise TypeError(
+            f"allow and block take lists of distributions, got a str: write [{given!r}]"
+        )
     return frozenset(normal_name(each.strip()) for each in given)
 
 
