@@ -214,3 +214,16 @@ async def test_recovery_is_noted_and_can_be_switched_off(server, make):
         await make(model_id="m", recover=False).invoke(ModelRequest(history))
     assert caught.value.vendor_code == "invalid_encrypted_content"
     assert len(server.requests) == before + 1
+
+
+async def test_items_that_the_service_left_out_are_noted(server, make):
+    """It removes what it cannot use and only says so; the run's notes say it too."""
+    changes = [
+        {"id": "rs_1", "action": "removed", "reason": "model_mismatch"},
+        {"id": "rs_2", "action": "removed", "reason": "model_mismatch"},
+        {"id": "rs_3", "action": "kept", "reason": "x"},
+    ]
+    told = response([message("x")], input_transformations=changes)
+    server.script(Answer(headers=JSON_TYPE, body=json.dumps(told).encode()))
+    (note,) = await agent_notes(server, "Go.", model_id="m")
+    assert note == "'openai' left items of the history out: model_mismatch"

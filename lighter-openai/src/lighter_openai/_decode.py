@@ -14,6 +14,7 @@ from lighter_core.adapters import (
     elements,
     fast_load,
     members,
+    note,
     seal_native,
     short,
 )
@@ -117,6 +118,7 @@ def build_message(
         response: The response object, for the usage.
         target: Whom the request was for.
     """
+    _note_removed(response, target)
     calls = [tool_call(item) for item in items if item.type == "function_call"]
     messages = [item for item in items if item.type == "message"]
     message = AssistantMessage(
@@ -137,6 +139,17 @@ def build_message(
         model=target.model,
         items=native,
     )
+
+
+def _note_removed(response: dict[str, object], target: Target) -> None:
+    """Report the items of the history that the service left out without an error."""
+    changes = [
+        as_object(e) or {} for e in as_list(response.get("input_transformations")) or ()
+    ]
+    reasons = {short(e.get("reason")) for e in changes if e.get("action") == "removed"}
+    if reasons:
+        text = f"{target.name!r} left items of the history out: "
+        note(text + ", ".join(sorted(reasons)), provider=target.name)
 
 
 def _reasoning(items: Sequence[Item], kinds: Sequence[ReasoningKind]) -> Iterator[str]:
