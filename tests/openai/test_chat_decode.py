@@ -630,3 +630,67 @@ def test_usage_chunk_ends_the_reply():
     decoder.feed(json.dumps(usage_chunk()).encode())
     assert decoder.message is not None
     assert decoder.finish() == []
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_long_replies_are_not_decoded_in_quadratic_time(named):
+    """KF-107: pieces are joined once, also of servers that repeat the call's name."""
+    text = "12345678" * 4_000
+    arguments = '{"a":"' + text + '"}'
+    said = {"content": text, "reasoning": text, "tool_calls": [call("t", arguments)]}
+    events = reply(said, size=4)
+    details = [{"type": "reasoning.text", "index": 0, "text": "1234"}]
+    events[1:1] = [chunk({"reasoning_details": details})] * 8_000
+    if named:
+        for event in events:
+            for piece in (event["choices"] or [chunk()["choices"][0]])[0]["delta"].get(
+                "tool_calls", ()
+            ):
+                piece["function"]["name"] = "t"
+    _, got = decode(sse(events))
+    assert got.content == text
+    assert len(got.tool_calls) == 1
+    assert got.tool_calls[0].arguments == arguments
+    assert kept(got)["reasoning_details"][0]["text"] == "1234" * 8_000
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("x"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["content", "tool_calls", "function", "name", "arguments", "index", "id", "delta", "message", "finish_reason", "reasoning_details", "type", "refusal", "reasoning", "function_call", "error", "usage", "text"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=14,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(delta=JSON, choice=JSON, event=JSON)
+def test_no_shape_of_a_chunk_is_a_crash(delta, choice, event):
+    """KF-011, KF-122: whatever a field holds, the end is a message or a ModelError."""
+    strange = chunk(finish="stop")
+    strange["choices"][0] = {
+        **(choice if isinstance(choice, dict) else {}),
+        "delta": delta,
+        "message": delta,
+        "finish_reason": "stop",
+    }
+    if isinstance(event, dict):
+        strange = {**event, **strange}
+    raw = json.dumps(strange).encode()
+    decoder = ChatStreamDecoder(TARGET, Turn())
+    for work in (
+        lambda: [decoder.feed(raw), decoder.finish()],
+        lambda: decode_chat_body(raw, TARGET, Turn()),
+        lambda: ChatStreamDecoder(TARGET, Turn()).feed(json.dumps(event).encode()),
+    ):
+        try:
+            work()
+        except ModelError as error:
+            assert "\n" not in error.message  # noqa: PT017

@@ -179,6 +179,8 @@ class _Slot:
 
     def is_whole(self) -> bool:
         """Tell whether the arguments so far are a JSON object."""
+        if not self.arguments[-1].rstrip().endswith("}"):
+            return False
         try:
             return isinstance(load_json("".join(self.arguments)), dict)
         except ValueError:
@@ -290,5 +292,8 @@ def _begins_another(slot: _Slot, name: object, arguments: object) -> bool:
     """Tell whether a piece that seems to belong to a call is the first of another."""
     if not isinstance(name, str) or not name or not slot.arguments:
         return False
+    if name != slot.name:
+        return True
     # Some servers say the name in each piece: then the text of the call goes on.
-    return name != slot.name or (bool(arguments) and slot.is_whole())
+    begins = isinstance(arguments, dict) or str(arguments or "").lstrip()[:1] == "{"
+    return begins and slot.is_whole()

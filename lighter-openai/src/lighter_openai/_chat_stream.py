@@ -15,27 +15,24 @@ from lighter_core.adapters import (
     as_list,
     as_object,
     bad_response,
-    dump_json,
     fast_load,
 )
 
 from ._chat_calls import CallPieces, Turn
 from ._chat_decode import error_in, require_finish, usage_in
+from ._chat_fields import Fields
 from ._chat_message import (
     REASONING_KEYS,
     complete_message,
     content_pieces,
     reasoning_piece,
-    says_something,
 )
 from ._dialect import Target
 
 __all__ = ["ChatStreamDecoder"]
 
-Fields = dict[str, object]
+Chunk = dict[str, object]
 _KNOWN = frozenset({"role", "content", "tool_calls", "function_call"})
-_PIECEWISE = frozenset({*REASONING_KEYS, "refusal"})
-_TEXTS = frozenset({"text", "summary", "data"})  # of an element of reasoning_details
 
 
 class ChatStreamDecoder:
@@ -54,7 +51,7 @@ class ChatStreamDecoder:
         self._choice: object = None  # the index of the choice that is read
         self._finish: str | None = None
         self._usage: object = None
-        self._fields: Fields = {}
+        self._fields = Fields()
         self._calls = CallPieces(turn)
         self._text, self._reasoning = _Text(), _Text()
         self._reasoning_key: str | None = None
@@ -102,11 +99,6 @@ class ChatStreamDecoder:
             raise self.ended_early()
         try:
             calls, events = self._calls.finish()
-            fields = {
-                key: dump_json(value)
-                for key, value in self._fields.items()
-                if says_something(key, value)
-            }
             texts = self._text.whole, self._reasoning.whole
             shown = [
                 *_reasoning_events(self._reasoning.finish()),
@@ -114,7 +106,12 @@ class ChatStreamDecoder:
                 *events,
             ]
             self.message = complete_message(
-                texts, calls, fields, self._usage, self._finish, self._target
+                texts,
+                calls,
+                self._fields.texts(),
+                self._usage,
+                self._finish,
+                self._target,
             )
         except (ShapeError, ValueError) as err:
             raise bad_response(self._target, str(err)) from err
@@ -125,7 +122,7 @@ class ChatStreamDecoder:
         what = "the stream ended before the reply was complete; try again"
         return bad_response(self._target, what)
 
-    def _take(self, event: Fields) -> list[ProviderStreamEvent]:
+    def _take(self, event: Chunk) -> list[ProviderStreamEvent]:
         error = None if self.finished else error_in(event, self._target)
         if error is not None:
             raise error
@@ -152,7 +149,7 @@ class ChatStreamDecoder:
             self._choice = index
         return index == self._choice
 
-    def _take_choice(self, choice: Fields) -> list[ProviderStreamEvent]:
+    def _take_choice(self, choice: Chunk) -> list[ProviderStreamEvent]:
         delta = as_object(choice.get("delta")) or as_object(choice.get("message")) or {}
         events = self._take_delta(delta)
         finish = choice.get("finish_reason")
@@ -164,12 +161,12 @@ class ChatStreamDecoder:
                 raise error
         return events
 
-    def _take_delta(self, delta: Fields) -> list[ProviderStreamEvent]:
+    def _take_delta(self, delta: Chunk) -> list[ProviderStreamEvent]:
         events = self._reasoning_in(delta)
         for thought, text in content_pieces(delta.get("content")):
             if not thought:
                 events += _text_events(self._text.feed(text))
-                self._fields["content"] = f"{self._fields.get('content', '')}{text}"
+                self._fields.add("content", text)
             elif self._reasoning_key in {None, "content"}:
                 self._reasoning_key = "content"
                 events += _reasoning_events(self._reasoning.feed(text))
@@ -185,10 +182,10 @@ class ChatStreamDecoder:
             events += self._calls.add(piece)
         for key, value in delta.items():
             if key not in _KNOWN:
-                self._fields[key] = _joined(key, self._fields.get(key), value)
+                self._fields.add(key, value)
         return events
 
-    def _reasoning_in(self, delta: Fields) -> list[ProviderStreamEvent]:
+    def _reasoning_in(self, delta: Chunk) -> list[ProviderStreamEvent]:
         """Return the deltas of the one field in which the reasoning came first."""
         for key in REASONING_KEYS:
             piece = reasoning_piece(delta.get(key))
@@ -226,41 +223,3 @@ def _text_events(text: str) -> list[ProviderStreamEvent]:
 
 def _reasoning_events(text: str) -> list[ProviderStreamEvent]:
     return [ReasoningDelta(text)] if text else []
-
-
-def _joined(key: str, known: object, new: object) -> object:
-    """Return a field put together with its next piece."""
-    if new is None or known is None:
-        return known if new is None else new
-    if isinstance(known, str) and isinstance(new, str):
-        constant = known == new and key not in _PIECEWISE
-        return known if constant else known + new
-    before, after = as_list(known), as_list(new)
-    if before is None or after is None:
-        return new
-    merged = list(before)
-    for each in after:
-        last = as_object(merged[-1]) if merged else None
-        part = as_object(each)
-        if last is not None and part is not None and _continues(last, part):
-            merged[-1] = {
-                k: _part_joined(k, last.get(k), part.get(k)) for k in last | part
-            }
-        else:
-            merged.append(each)
-    return merged
-
-
-def _continues(last: Fields, part: Fields) -> bool:
-    """Tell whether an element of a list is the next piece of the one before."""
-    return (
-        part.get("index") is not None
-        and part.get("index") == last.get("index")
-        and part.get("type") == last.get("type")
-    )
-
-
-def _part_joined(key: str, known: object, new: object) -> object:
-    if key in _TEXTS and isinstance(known, str) and isinstance(new, str):
-        return known + new
-    return known if new is None else new
