@@ -11,7 +11,11 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 __all__ = ["run_sync"]
 
@@ -34,8 +38,10 @@ class _Door:
         while True:
             try:
                 self.loop.run_forever()
-            except (KeyboardInterrupt, SystemExit):
-                continue  # one call's affair: it was handed to that call's caller
+            except (KeyboardInterrupt, SystemExit) as error:
+                # One call's affair: it was handed to that call's caller.
+                _release(error.__traceback__)
+                continue
             return
 
     def close(self) -> None:
@@ -53,6 +59,18 @@ class _Door:
         self.thread.join(_EXIT_WAIT)
         if not self.thread.is_alive():
             self.loop.close()
+
+
+def _release(trace: TracebackType | None) -> None:
+    """Empty the event loop's own frames in a traceback; they hold the failed task.
+
+    The task holds the error, the error its traceback: only the collector would end that.
+    """
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").startswith("asyncio."):
+            with suppress(RuntimeError):  # it still runs
+                trace.tb_frame.clear()
+        trace = trace.tb_next
 
 
 async def _wind_down() -> None:
