@@ -97,6 +97,8 @@ def error_of(error: Exception, target: Target) -> ModelError:
 
     if isinstance(error, anthropic.APIStatusError):
         return _status_error(error, target)
+    if isinstance(error.__cause__, RuntimeError):
+        error = error.__cause__  # no fault of the network: the SDK calls it one
     return transport_error(
         error,
         target,

@@ -104,7 +104,7 @@ def _cache_control(cache: object) -> dict[str, object]:
         return {}
     if cache is True:
         return {"cache_control": {"type": "ephemeral"}}
-    if cache in {"5m", "1h"}:
+    if isinstance(cache, str) and cache in {"5m", "1h"}:
         return {"cache_control": {"type": "ephemeral", "ttl": cache}}
     _refuse(f"cache must be True, False, '5m' or '1h', got {cache!r}")
 
