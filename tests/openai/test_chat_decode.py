@@ -660,7 +660,26 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["content", "tool_calls", "function", "name", "arguments", "index", "id", "delta", "message", "finish_reason", "reasoning_details", "type", "refusal", "reasoning", "function_call", "error", "usage", "text"]
+                [
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "index",
+                    "id",
+                    "delta",
+                    "message",
+                    "finish_reason",
+                    "reasoning_details",
+                    "type",
+                    "refusal",
+                    "reasoning",
+                    "function_call",
+                    "error",
+                    "usage",
+                    "text",
+                ]
             ),
             inner,
             max_size=4,

@@ -329,3 +329,38 @@ def test_values_without_a_json_form_are_refused():
     with pytest.raises(ModelError, match="JSON") as caught:
         encode([ASK], options={"x": object()})
     assert caught.value.code == "invalid_request"
+
+
+def _round(id_: str, name: str = "add") -> list:
+    calling = AssistantMessage(tool_calls=[ToolCall(id_, name, "{}")])
+    return [calling, result(id_, name=name)]
+
+
+def ids(messages) -> list[str]:
+    found = [c["id"] for m in messages for c in m.get("tool_calls", ())]
+    assert [m["tool_call_id"] for m in messages if m["role"] == "tool"] == found
+    assert len(set(found)) == len(found)
+    assert all(1 <= len(each) <= 40 for each in found)
+    return found
+
+
+def test_ids_of_rebuilt_calls_are_short_and_unique():
+    """KF-017: from servers that count from zero, or that give long ids."""
+    history = [ASK, *_round("call_0"), *_round("call_0"), *_round("x" * 60)]
+    first = ids(sent(history))
+    assert first[0] == "call_0"
+    assert ids(sent([*history, ASK, *_round("call_0")]))[:3] == first
+    own = got({"tool_calls": [call("add", "{}", 0)]})
+    mixed = ids(sent([*history, ASK, own, result("call_0")]))
+    assert mixed[-1] == "call_0"
+    assert mixed[0] != "call_0"
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [("functions.add", "functions_add"), ("a b!", "a_b_"), ("é", "_"), ("", "_"), ("w" * 65, "w" * 64), ("add", "add")],
+)
+def test_names_that_a_model_made_up_are_accepted_elsewhere(name, want):
+    """KF-082: the call of a tool that nobody has, in a rebuilt message."""
+    assistant = sent([ASK, *_round("c1", name or "")])[1]
+    assert assistant["tool_calls"][0]["function"]["name"] == want

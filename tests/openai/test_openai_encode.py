@@ -354,3 +354,19 @@ def test_inputs_are_left_alone():
     before = (repr(request), repr(options), repr(OPENAI))
     encode_request(request, TARGET, options, stream=True)
     assert (repr(request), repr(options), repr(OPENAI)) == before
+
+
+def test_ids_and_names_of_rebuilt_calls_are_accepted_and_unique():
+    """KF-017, KF-082: one id in several replies, names that a model made up."""
+    rounds = []
+    for name in ("functions.add", "w" * 65):
+        calling = AssistantMessage(tool_calls=[ToolCall("call_0", name, "{}")])
+        answer = ToolMessage(call_id="call_0", tool_name=name, tool_output="1")
+        rounds += [calling, answer]
+    items = encode(*rounds)["input"]
+    calls = [item for item in items if item["type"] == "function_call"]
+    assert [item["name"] for item in calls] == ["functions_add", "w" * 64]
+    sent = [item["call_id"] for item in calls]
+    assert len(set(sent)) == 2
+    answers = [i["call_id"] for i in items if i["type"] == "function_call_output"]
+    assert answers == sent

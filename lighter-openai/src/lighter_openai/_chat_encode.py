@@ -25,7 +25,6 @@ from lighter_core.adapters import (
     elements,
     encode_text,
     members,
-    normal_call_id,
     plain,
 )
 
@@ -33,7 +32,7 @@ from ._chat_message import REASONING_KEYS
 from ._dialect import Target
 from ._encode import Options, output_format
 from ._input import file_name
-from ._replay import loss_of, may_replay
+from ._replay import CallIds, loss_of, may_replay, normal_name
 
 __all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
 
@@ -47,6 +46,7 @@ into messages that are rebuilt.
 PLACEHOLDER = "(the reasoning of this turn is not known)"
 """Stands where a service demands the reasoning of a turn that has none."""
 
+_LONGEST_ID = 40  # OpenAI refuses longer ones in this interface
 _AUDIO = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -85,8 +85,9 @@ def encode_chat_request(
         head = dump_json(
             _fields(request, target, options, stream=stream), default=plain
         )
-        found = _Messages(target, reasoning, [] if notes is None else notes)
-        items = ",".join(found.texts(request.messages))
+        lost: list[str] = [] if notes is None else notes
+        found = _Messages(request.messages, target, reasoning, lost)
+        items = ",".join(found.texts())
     except (TypeError, ValueError, RecursionError) as err:
         raise ModelError(
             f"the request cannot be written as JSON: {err}; tool schemas and extra_body"
@@ -139,17 +140,25 @@ def _tool_choice(choice: str) -> object:
 class _Messages:
     """Writes the messages of one request."""
 
-    def __init__(self, target: Target, reasoning: Reasoning, notes: list[str]) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        target: Target,
+        reasoning: Reasoning,
+        notes: list[str],
+    ) -> None:
+        self._messages = messages
         self._target = target
         self._reasoning = reasoning
         self._notes = notes
-        self._verbatim = False  # whether the results that follow answer native calls
+        self._ids = CallIds(messages, target, _LONGEST_ID)
         self._legacy = False  # whether they answer a call in the older form
 
-    def texts(self, messages: Sequence[Message]) -> Iterator[str]:
+    def texts(self) -> Iterator[str]:
         """Yield the JSON text of each message."""
-        for message in messages:
+        for message in self._messages:
             if isinstance(message, AssistantMessage):
+                self._ids.begin()
                 text = self._replayed(message) or self._rebuilt(message)
                 if text:
                     yield text
@@ -161,14 +170,13 @@ class _Messages:
     def _replayed(self, message: AssistantMessage) -> str | None:
         """Return the message as the service wrote it, if it can be sent so."""
         native = message.native
-        self._verbatim = self._legacy = False
+        self._legacy = False
         if native is None or not may_replay(message, self._target):
             return None
         found = elements(native.items)
         value = as_object(found[0][0]) if len(found) == 1 else None
         if value is None:
             return None
-        self._verbatim = True
         self._legacy = "function_call" in value
         text = found[0][1]
         if self._reasoning == "drop" and any(key in value for key in REASONING_KEYS):
@@ -196,10 +204,10 @@ class _Messages:
         if message.tool_calls:
             fields["tool_calls"] = [
                 {
-                    "id": normal_call_id(call.call_id),
+                    "id": self._ids.rebuilt(call.call_id),
                     "type": "function",
                     "function": {
-                        "name": call.tool_name,
+                        "name": normal_name(call.tool_name),
                         # Templates of many servers parse it: no text would not do.
                         "arguments": call.arguments if call.arguments.strip() else "{}",
                     },
@@ -221,7 +229,7 @@ class _Messages:
         if self._legacy:
             name = message.tool_name
             return {"role": "function", "name": name, "content": message.tool_output}
-        id_ = message.call_id if self._verbatim else normal_call_id(message.call_id)
+        id_ = self._ids.of_result(message.call_id)
         return {"role": "tool", "tool_call_id": id_, "content": message.tool_output}
 
 

@@ -56,8 +56,9 @@ def encode_request(
     try:
         fields = _fields(request, target, options, stream=stream)
         head = dump_json(fields, default=plain)
-        found = InputItems(target, replay=replay, notes=[] if notes is None else notes)
-        items = ",".join(found.texts(request.messages))
+        lost: list[str] = [] if notes is None else notes
+        found = InputItems(request.messages, target, replay=replay, notes=lost)
+        items = ",".join(found.texts())
     except (TypeError, ValueError, RecursionError) as err:
         raise ModelError(
             f"the request cannot be written as JSON: {err}; tool schemas, reasoning and"

@@ -21,11 +21,10 @@ from lighter_core.adapters import (
     as_object,
     dump_json,
     elements,
-    normal_call_id,
 )
 
 from ._dialect import Target
-from ._replay import loss_of, may_replay, same_service
+from ._replay import CallIds, loss_of, may_replay, normal_name, same_service
 
 __all__ = ["InputItems", "file_name"]
 
@@ -34,24 +33,33 @@ class InputItems:
     """Writes the items of one request.
 
     Args:
-        target: Whom the request is for.
+        messages: The messages of the request.
+        target: Whom it is for.
         replay: Whether native context is used at all.
         notes: Takes one sentence for each kind of loss.
     """
 
-    def __init__(self, target: Target, *, replay: bool, notes: list[str]) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        target: Target,
+        *,
+        replay: bool,
+        notes: list[str],
+    ) -> None:
+        self._messages = messages
         self._target = target
         self._replay = replay
         self._notes = notes
         self._sent: set[str] = set()  # one reply twice would repeat its ids: refused
-        self._verbatim = False  # whether the results that follow answer native calls
+        self._ids = CallIds(messages if replay else (), target)
 
-    def texts(self, messages: Sequence[Message]) -> Iterator[str]:
+    def texts(self) -> Iterator[str]:
         """Yield the JSON text of the items that the messages become."""
-        for message in messages:
+        for message in self._messages:
             if isinstance(message, AssistantMessage):
+                self._ids.begin()
                 items = self._replayed(message)
-                self._verbatim = items is not None
                 if items is None:
                     self._note(message)
                     items = map(dump_json, self._rebuilt(message))
@@ -96,8 +104,8 @@ class InputItems:
         for call in message.tool_calls:
             yield {
                 "type": "function_call",
-                "call_id": normal_call_id(call.call_id),
-                "name": call.tool_name,
+                "call_id": self._ids.rebuilt(call.call_id),
+                "name": normal_name(call.tool_name),
                 "arguments": call.arguments,
             }
 
@@ -118,10 +126,9 @@ class InputItems:
             self._notes.append(note)
 
     def _result(self, message: ToolMessage) -> dict[str, object]:
-        call_id = message.call_id
         return {
             "type": "function_call_output",
-            "call_id": call_id if self._verbatim else normal_call_id(call_id),
+            "call_id": self._ids.of_result(message.call_id),
             "output": message.tool_output,
         }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from lighter_core import AssistantMessage
-from lighter_core.adapters import as_object, elements
+import re
+from collections.abc import Iterable
+
+from lighter_core import AssistantMessage, Message
+from lighter_core.adapters import as_object, elements, normal_call_id
 
 from ._dialect import Target
 
-__all__ = ["loss_of", "may_replay", "same_service"]
+__all__ = ["CallIds", "loss_of", "may_replay", "normal_name", "same_service"]
 
 _HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
 _REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
@@ -87,3 +90,53 @@ def _kinds(message: AssistantMessage) -> set[str]:
         if any(item.get(key) for key in _REASONING_KEYS):
             found.add("reasoning")
     return found
+
+
+def normal_name(name: str) -> str:
+    """Return a tool's name that every service accepts; models make up others."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_"
+
+
+class CallIds:
+    """The call ids of one request: those of rebuilt calls are accepted and unique.
+
+    Ids in native context stay as they are; servers that count from zero in each reply
+    give the same one to many calls.
+
+    Args:
+        messages: The messages of the request.
+        target: Whom it is for.
+        longest: How long an id may be.
+    """
+
+    def __init__(
+        self, messages: Iterable[Message], target: Target, longest: int = 64
+    ) -> None:
+        self._longest = longest
+        self._round: dict[str, str] = {}  # ids of the latest reply, as they are sent
+        self._used = {
+            call.call_id
+            for message in messages
+            if isinstance(message, AssistantMessage) and may_replay(message, target)
+            for call in message.tool_calls
+        }
+
+    def begin(self) -> None:
+        """A reply begins; its results follow."""
+        self._round = {}
+
+    def rebuilt(self, call_id: str) -> str:
+        """Return the id for a rebuilt call of the reply."""
+        found, number = normal_call_id(call_id), 1
+        if len(found) > self._longest:
+            found = normal_call_id(f"{call_id}#")
+        while found in self._used:
+            number += 1
+            found = normal_call_id(f"{call_id}#{number}")
+        self._used.add(found)
+        self._round[call_id] = found
+        return found
+
+    def of_result(self, call_id: str) -> str:
+        """Return the id for the result of a call of the reply."""
+        return self._round.get(call_id, call_id)
