@@ -203,6 +203,8 @@ def test_blank_texts_and_empty_turns_are_left_out(blank):
     with pytest.raises(ModelError, match="nothing to send") as caught:
         encoded(SystemMessage("S"), UserMessage(blank))
     assert caught.value.code == "invalid_request"
+    with pytest.raises(ModelError, match="last message says nothing"):
+        encoded(UserMessage("a"), AssistantMessage("b"), UserMessage(blank))
 
 
 def test_native_blocks_are_sent_byte_for_byte():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from lighter_core import ModelError, ModelRequest, OutputSpec, ToolSpec
+from lighter_core import ModelError, ModelRequest, OutputSpec, ToolSpec, UserMessage
 from lighter_core.adapters import dump_json, encode_text, plain
 
 from ._target import BLANK_LINE, Target
@@ -70,14 +70,23 @@ def encode_request(
             "invalid_request",
             provider=target.name,
         ) from err
-    if not messages:
+    if not messages or _ends_blank(request, turns):
+        which = (
+            "the last message says nothing" if messages else "no message says anything"
+        )
         raise ModelError(
-            f"there is nothing to send to {target.label}: no message says anything",
+            f"there is nothing to send to {target.label}: {which}",
             "invalid_request",
             provider=target.name,
         )
     text = f'{head[:-1]},"messages":[{",".join(messages)}]}}'
     return Encoded(encode_text(text), tuple(turns.notes))
+
+
+def _ends_blank(request: ModelRequest, turns: Turns) -> bool:
+    """Tell whether a blank message of the user is all that follows a reply."""
+    asked = isinstance(request.messages[-1], UserMessage)
+    return asked and turns.last_role == "assistant"
 
 
 def _fields(

@@ -17,6 +17,7 @@ from lighter_core import (
 )
 from lighter_core.adapters import (
     as_object,
+    clean_text,
     dump_json,
     elements,
     load_json,
@@ -93,6 +94,11 @@ class Turns:
             for turn in self._turns
         ]
 
+    @property
+    def last_role(self) -> str | None:
+        """Who speaks last; `None` when nobody says anything."""
+        return self._turns[-1].role if self._turns else None
+
     def _take(self, message: Message) -> None:
         match message:
             case SystemMessage():
@@ -154,8 +160,9 @@ class Turns:
     def _reply(self, message: AssistantMessage) -> list[str]:
         ids = [call.call_id for call in message.tool_calls]
         known = not self._sent_ids.isdisjoint(ids)  # an id may be used once only
+        odd = any(_name(call) != call.tool_name for call in message.tool_calls)
         native = message.native
-        if native is not None and not known and self._may_replay(message):
+        if native is not None and not (known or odd) and self._may_replay(message):
             self._round = {}
             self._sent_ids.update(ids)
             if self.thoughts:
@@ -202,8 +209,7 @@ class Turns:
                 id_ = normal_call_id(f"{call.call_id} {len(self._sent_ids)}")
             self._sent_ids.add(id_)
             self._round[call.call_id] = id_
-            name = _NAME.sub("_", call.tool_name)[:_LONGEST_NAME] or "_"
-            head = dump_json({"type": "tool_use", "id": id_, "name": name})
+            head = dump_json({"type": "tool_use", "id": id_, "name": _name(call)})
             blocks.append(f'{head[:-1]},"input":{self._input(call)}}}')
         return blocks
 
@@ -212,8 +218,11 @@ class Turns:
         if not text.strip():
             return "{}"
         try:
-            if as_object(load_json(text)) is not None:
-                return text.strip()
+            value = as_object(load_json(text))
+            if value is not None:
+                whole = dump_json(value)
+                # An escaped half of a character is legal JSON, and yet it is refused.
+                return text.strip() if clean_text(whole) == whole else whole
         except ValueError:
             pass
         self._note(_RAW_INPUT)
@@ -231,6 +240,11 @@ class Turns:
             if text != text.rstrip():
                 blocks[-1] = rewritten(blocks[-1], {"text": dump_json(text.rstrip())})
             self._turns[-1] = _Turn("assistant", blocks)
+
+
+def _name(call: ToolCall) -> str:
+    """Return a name that the service takes; models make up others now and then."""
+    return _NAME.sub("_", call.tool_name)[:_LONGEST_NAME] or "_"
 
 
 def _visible(value: object) -> bool:
