@@ -358,7 +358,14 @@ def test_ids_of_rebuilt_calls_are_short_and_unique():
 
 @pytest.mark.parametrize(
     ("name", "want"),
-    [("functions.add", "functions_add"), ("a b!", "a_b_"), ("é", "_"), ("", "_"), ("w" * 65, "w" * 64), ("add", "add")],
+    [
+        ("functions.add", "functions_add"),
+        ("a b!", "a_b_"),
+        ("é", "_"),
+        ("", "_"),
+        ("w" * 65, "w" * 64),
+        ("add", "add"),
+    ],
 )
 def test_names_that_a_model_made_up_are_accepted_elsewhere(name, want):
     """KF-082: the call of a tool that nobody has, in a rebuilt message."""

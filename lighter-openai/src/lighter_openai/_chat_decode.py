@@ -30,7 +30,7 @@ from ._errors import error_in_reply
 
 __all__ = ["decode_chat_body", "error_in", "require_finish", "usage_in"]
 
-_COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
+_COMPLETE = frozenset({"stop", "eos", "tool_calls", "function_call"})  # eos: Together
 _ADVICE = {
     "length": "; raise max_output_tokens or ask for less",
     "content_filter": "; the service's filter withheld the rest",

@@ -126,7 +126,7 @@ def complete_message(
         ShapeError: When calls are announced and none came.
     """
     content, reasoning = texts
-    if finish != "stop" and not calls and not content:
+    if finish not in {"stop", "eos"} and not calls and not content:
         raise ShapeError(f"it ends with {finish!r} but holds no call")
     message = AssistantMessage(
         clean_text(content),

@@ -45,7 +45,8 @@ def _obstacle(message: AssistantMessage, target: Target) -> str | None:
         return "it was edited since"
     if native.model != target.model:
         return "another model wrote it"
-    return None
+    odd = any(normal_name(c.tool_name) != c.tool_name for c in message.tool_calls)
+    return "it calls a tool by a name that services refuse" if odd else None
 
 
 def loss_of(
