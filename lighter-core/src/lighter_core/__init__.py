@@ -47,6 +47,7 @@ from .errors import (
 from .events import (
     HostedToolItem,
     MessageEvent,
+    ModelCallRestarted,
     ProviderStreamEvent,
     ReasoningDelta,
     TextDelta,
@@ -125,6 +126,7 @@ __all__ = [
     "Message",
     "MessageEvent",
     "Model",
+    "ModelCallRestarted",
     "ModelError",
     "ModelErrorCode",
     "ModelRequest",

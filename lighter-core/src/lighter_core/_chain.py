@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .context import RunContext
 from .errors import HookError
 from .hooks import EVENTS, Hook, checked_replacement
+from .messages import ToolCall, ToolMessage
 
 if TYPE_CHECKING:
     from .plugins.objects import Implementation
+    from .results import AgentResponse
 
 __all__ = ["HookChain"]
 
 _T = TypeVar("_T")
-_Step = Callable[[Any, RunContext[Any]], Awaitable[Any]]
+_Step = Callable[..., Awaitable[Any]]
+
+logger: logging.Logger = logging.getLogger("lighter.hooks")
 
 
 class HookChain:
@@ -48,7 +55,7 @@ class HookChain:
             for implementation in implementations[id(each)]:
                 steps[implementation.event].append(_plugin_step(implementation))
         for event in EVENTS:
-            if event.startswith("after_"):
+            if event.startswith("after_") or event == "on_run_end":
                 steps[event].reverse()
         self._steps = steps
 
@@ -66,6 +73,37 @@ class HookChain:
         for step in self._steps[event]:
             value = await step(value, run)
         return value
+
+    async def decide(
+        self, call: ToolCall, run: RunContext[Any]
+    ) -> ToolCall | ToolMessage:
+        """Pass a call through the `before_tool` hooks until one of them answers it."""
+        decision: ToolCall | ToolMessage = call
+        for step in self._steps["before_tool"]:
+            decision = replace(await step(decision, run), call_id=call.call_id)
+            if isinstance(decision, ToolMessage):
+                break
+        return decision
+
+    async def around(
+        self,
+        event: str,
+        value: Any,
+        run: RunContext[Any],
+        call: Callable[[Any], Awaitable[Any]],
+    ) -> Any:
+        """Run the `around_*` hooks, the first outermost, with the call inside."""
+        for step in reversed(self._steps[event]):
+            call = partial(step, run=run, call=call)
+        return await call(value)
+
+    async def end(self, response: AgentResponse[object], run: RunContext[Any]) -> None:
+        """Run the `on_run_end` hooks; one that raises stops none of the others."""
+        for step in self._steps["on_run_end"]:
+            try:
+                await step(response, run)
+            except Exception:  # a declared border: the run has ended already
+                logger.exception("an on_run_end hook failed")
 
 
 def _refuse_twice(given: Sequence[object]) -> None:
@@ -95,22 +133,24 @@ def _hook_step(hook: Hook[Any, Any]) -> _Step:
 
 def _plugin_step(implementation: Implementation) -> _Step:
     function, event = implementation.function, implementation.event
-    value_name, name = implementation.value_name, implementation.plugin
+    name, taken = implementation.plugin, frozenset(implementation.arguments)
 
-    async def step(value: Any, run: RunContext[Any]) -> Any:
-        arguments: dict[str, object] = {}
-        if value_name in implementation.arguments:
-            arguments[value_name] = value
-        if "run" in implementation.arguments:
-            arguments["run"] = run
+    async def step(
+        value: Any,
+        run: RunContext[Any],
+        call: Callable[[Any], Awaitable[Any]] | None = None,
+    ) -> Any:
+        given = {implementation.value_name: value, "run": run}
+        if call is not None:
+            given[implementation.call_name] = call
         try:
-            result = function(**arguments)
+            result = function(**{key: given[key] for key in taken})
             if inspect.isawaitable(result):
                 result = await result
         except Exception as error:
             _say_who(error, f"raised by the {event} hook of plugin {name!r}")
             raise
-        if result is None:
+        if result is None and call is None:
             return value
         return checked_replacement(event, result, hook=event, plugin=name)
 

@@ -15,7 +15,8 @@ from ._inputs import (
     need_running_loop,
     tools_by_name,
 )
-from ._loop import LoopSetup, run_loop
+from ._loop import run_loop
+from ._setup import LoopSetup
 from ._state import RunState
 from ._stream import AgentStream, SyncAgentStream
 from ._sync import run_sync

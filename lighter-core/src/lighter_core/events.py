@@ -15,6 +15,7 @@ from .messages import AssistantMessage, ToolCall, ToolMessage
 __all__ = [
     "HostedToolItem",
     "MessageEvent",
+    "ModelCallRestarted",
     "ProviderStreamEvent",
     "ReasoningDelta",
     "TextDelta",
@@ -74,6 +75,15 @@ class HostedToolItem:
     name: str
     item: str
     type: Literal["hosted_tool_item"] = field(default="hosted_tool_item", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallRestarted:
+    """An `around_model` hook makes the call again: forget the deltas since the last one."""
+
+    type: Literal["model_call_restarted"] = field(
+        default="model_call_restarted", kw_only=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

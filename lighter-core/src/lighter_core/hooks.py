@@ -8,12 +8,18 @@ value, and returns a replacement, or `None` to keep it. Sync hooks run on the ev
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from .context import RunContext
 from .errors import HookError
-from .messages import MESSAGE_CLASSES, AssistantMessage, Message
+from .messages import (
+    MESSAGE_CLASSES,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+)
 from .requests import AgentRequest, ModelRequest
 
 __all__ = [
@@ -22,6 +28,8 @@ __all__ = [
     "AfterModelHook",
     "BeforeAgentHook",
     "BeforeModelHook",
+    "CallModel",
+    "CallTool",
     "Hook",
     "HookFunction",
     "checked_replacement",
@@ -37,8 +45,37 @@ HookFunction: TypeAlias = (
     | Callable[[_In, RunContext[Any]], Awaitable[_Out | None]]
 )
 
-EVENTS = ("before_agent", "before_model", "after_model", "after_agent")
-"""The lifecycle events; `after_*` hooks run in reverse order of the list."""
+CallModel: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
+"""What an `around_model` hook calls to make the model call."""
+
+CallTool: TypeAlias = Callable[[ToolCall], Awaitable[ToolMessage]]
+"""What an `around_tool` hook calls to execute the tool."""
+
+EVENTS = (
+    "before_agent",
+    "before_model",
+    "after_model",
+    "after_agent",
+    "before_tool",
+    "after_tool",
+    "around_model",
+    "around_tool",
+    "on_run_end",
+)
+"""The lifecycle events. `before_*` and `around_*` hooks run in the order of the list, the
+first `around_*` outermost; `after_*` hooks and `on_run_end` in reverse."""
+
+_RETURNS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "before_agent": ((AgentRequest,), "an AgentRequest"),
+    "before_model": ((ModelRequest,), "a ModelRequest"),
+    "after_model": ((AssistantMessage,), "an AssistantMessage"),
+    "after_agent": ((list, tuple), "a list of messages"),
+    "before_tool": ((ToolCall, ToolMessage), "a ToolCall or a ToolMessage"),
+    "after_tool": ((ToolMessage,), "a ToolMessage"),
+    "around_model": ((AssistantMessage,), "an AssistantMessage"),
+    "around_tool": ((ToolMessage,), "a ToolMessage"),
+    "on_run_end": ((), "nothing"),
+}
 
 
 def checked_replacement(
@@ -49,21 +86,14 @@ def checked_replacement(
     Raises:
         HookError: Naming hook, event and plugin.
     """
-    expected: str | None = None
-    if event == "before_agent" and not isinstance(value, AgentRequest):
-        expected = "an AgentRequest"
-    elif event == "before_model" and not isinstance(value, ModelRequest):
-        expected = "a ModelRequest"
-    elif event == "after_model" and not isinstance(value, AssistantMessage):
-        expected = "an AssistantMessage"
-    elif event == "after_agent" and not _is_history(value):
-        expected = "a list of messages"
-    if expected is None:
+    kinds, expected = _RETURNS[event]
+    if isinstance(value, kinds) and (event != "after_agent" or _is_history(value)):
         return value
+    keep = ", or None to keep the value"
     where = f" of plugin {plugin!r}" if plugin else ""
     raise HookError(
         f"the {event} hook {hook!r}{where} returned {type(value).__name__}; it must"
-        f" return {expected}, or None to keep the value",
+        f" return {expected}{'' if event.startswith('around') else keep}",
         hook=hook,
         event=event,
         plugin=plugin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
+from ._around import stream_around
 from ._chain import HookChain
 from ._closing import Owned, close_stream
 from .context import RunContext
@@ -107,7 +108,8 @@ class Model:
 
         Args:
             request: The whole context; nothing is added to it.
-            hooks: Hooks for this call; only `before_model` and `after_model` run.
+            hooks: Hooks for this call; only those of model calls run:
+                `before_model`, `around_model` and `after_model`.
 
         Raises:
             ModelError: When the call fails, and `invalid_request` for a history with
@@ -116,7 +118,9 @@ class Model:
         """
         chain, run = HookChain(hooks), RunContext[Any]()
         request = await self._prepare(request, chain, run)
-        message = await self._provider.invoke(request)
+        message: AssistantMessage = await chain.around(
+            "around_model", request, run, self._provider.invoke
+        )
         return await chain.run("after_model", message, run)
 
     async def stream(
@@ -129,7 +133,10 @@ class Model:
         """
         chain, run = HookChain(hooks), RunContext[Any]()
         request = await self._prepare(request, chain, run)
-        stream = self._provider.stream(request)
+        if chain.has("around_model"):
+            stream = stream_around(self._provider, request, chain, run)
+        else:
+            stream = self._provider.stream(request)
         try:
             async for event in Owned(stream):
                 if isinstance(event, MessageEvent) and chain.has("after_model"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
 from .errors import LighterError
 from .events import (
     HostedToolItem,
+    ModelCallRestarted,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
@@ -87,6 +88,7 @@ AgentStreamEvent: TypeAlias = (
     | ReasoningDelta
     | ToolCallDelta
     | HostedToolItem
+    | ModelCallRestarted
     | ToolCallStarted
     | ToolCallFinished
     | AgentResponse[object]

@@ -15,9 +15,11 @@ import pluggy
 
 if TYPE_CHECKING:
     from ..context import RunContext
-    from ..messages import AssistantMessage, Message
+    from ..hooks import CallModel, CallTool
+    from ..messages import AssistantMessage, Message, ToolCall, ToolMessage
     from ..provider import Provider
     from ..requests import AgentRequest, ModelRequest
+    from ..results import AgentResponse
     from ..tools import Tool
 
 __all__ = ["PROJECT", "hookimpl", "hookspec"]
@@ -67,3 +69,47 @@ def after_agent(
     messages: list[Message], run: RunContext[object]
 ) -> Sequence[Message] | None:
     """Run once after a run has succeeded; a replacement becomes its new messages."""
+
+
+@hookspec
+def before_tool(
+    call: ToolCall, run: RunContext[object]
+) -> ToolCall | ToolMessage | None:
+    """Run before every tool execution, and decide about it.
+
+    A `ToolCall` replaces the call, a `ToolMessage` answers it instead of the tool, and
+    hooks after that are not asked: who denies, wins. Both keep the `call_id`. A hook
+    that raises fails the run; the tool does not run.
+    """
+
+
+@hookspec
+def after_tool(message: ToolMessage, run: RunContext[object]) -> ToolMessage | None:
+    """Run after every tool execution, also on errors; a replacement goes to the model."""
+
+
+@hookspec
+def around_model(  # type: ignore[empty-body]
+    request: ModelRequest, run: RunContext[object], call_model: CallModel
+) -> AssistantMessage:
+    """Stand around every model call; the first of several hooks is the outermost.
+
+    `await call_model(request)` makes the call and returns the reply; it may be called
+    again, or not at all when another reply is returned.
+    """
+
+
+@hookspec
+def around_tool(  # type: ignore[empty-body]
+    call: ToolCall, run: RunContext[object], call_tool: CallTool
+) -> ToolMessage:
+    """Stand around every tool execution, as `around_model` around model calls."""
+
+
+@hookspec
+def on_run_end(response: AgentResponse[object], run: RunContext[object]) -> None:
+    """Run at the end of every run: success, failure and cancellation.
+
+    A cancelled run shows a failed response whose error is the `CancelledError`. The hook
+    has 5 seconds; what it raises is logged and changes nothing.
+    """

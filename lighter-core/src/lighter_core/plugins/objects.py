@@ -40,6 +40,7 @@ class Implementation:
         function: The function, bound.
         arguments: The names of the arguments that it takes.
         value_name: The name of the argument that carries the value.
+        call_name: The name of the argument that carries the call inside, of `around_*`.
         plugin: The plugin's name.
     """
 
@@ -47,6 +48,7 @@ class Implementation:
     function: Callable[..., object]
     arguments: tuple[str, ...]
     value_name: str
+    call_name: str
     plugin: str
 
 
@@ -187,19 +189,22 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
 def _of_plugin(
     manager: pluggy.PluginManager, plugin: object, name: str
 ) -> list[Implementation]:
-    return [
-        Implementation(
-            event,
-            implementation.function,
-            tuple(implementation.argnames),
-            value_name,
-            name,
-        )
-        for event in EVENTS
-        for value_name in [next(iter(_arguments(event)))]
-        for implementation in getattr(manager.hook, event).get_hookimpls()
-        if implementation.plugin is plugin
-    ]
+    found: list[Implementation] = []
+    for event in EVENTS:
+        names = _arguments(event)
+        found += [
+            Implementation(
+                event,
+                implementation.function,
+                tuple(implementation.argnames),
+                value_name=names[0],
+                call_name=names[-1],
+                plugin=name,
+            )
+            for implementation in getattr(manager.hook, event).get_hookimpls()
+            if implementation.plugin is plugin
+        ]
+    return found
 
 
 def _arguments(spec: str) -> Sequence[str]:

@@ -25,6 +25,7 @@ from ..errors import (
     PluginLoadError,
     PluginNotFoundError,
 )
+from ..hooks import EVENTS
 from ._metadata import InstalledPlugin, normal_name, read_installed
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _FIRST_PARTY: Mapping[str, str] = {
 _SPECS: Mapping[str, tuple[str, ...]] = {
     "providers": ("create_provider",),
     "tools": ("get_tools",),
-    "hooks": ("before_agent", "before_model", "after_model", "after_agent"),
+    "hooks": EVENTS,
 }
 
 _SINGULAR = {"providers": "provider", "tools": "tools plugin", "hooks": "hooks plugin"}
