@@ -173,9 +173,20 @@ def test_surrogate_halves_in_two_events_are_joined():
 # --- how a reply ends ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("finish", ["stop", "tool_calls", "function_call"])
+@pytest.mark.parametrize(
+    "finish",
+    [
+        "stop",
+        "tool_calls",
+        "function_call",
+        "eos",
+        "eos_token",
+        "stop_sequence",
+        "end_turn",
+    ],
+)
 def test_complete_replies_give_a_message(finish):
-    """KF-015: the three words for a complete reply; `stop` beside calls is one."""
+    """KF-015: the words for a complete reply; `stop` beside calls is one."""
     said = {"content": "Hi", "tool_calls": [call("add", "{}")]}
     for got in (whole(said, finish=finish), decode(sse(reply(said, finish)))[1]):
         assert got.stop_reason == finish
@@ -186,6 +197,7 @@ def test_complete_replies_give_a_message(finish):
     ("finish", "code"),
     [
         ("length", "bad_response"),
+        ("model_length", "bad_response"),
         ("content_filter", "bad_response"),
         ("insufficient_system_resource", "server_error"),
         ("invented", "bad_response"),

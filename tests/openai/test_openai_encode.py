@@ -370,3 +370,17 @@ def test_ids_and_names_of_rebuilt_calls_are_accepted_and_unique():
     assert len(set(sent)) == 2
     answers = [i["call_id"] for i in items if i["type"] == "function_call_output"]
     assert answers == sent
+
+
+def test_own_reply_with_a_name_that_services_refuse_is_rebuilt():
+    """KF-082: sent back as it came, it would end the conversation for good."""
+    reply = decoded([reasoning("why"), call("functions.add", "{}")])
+    notes: list[str] = []
+    request = ModelRequest([UserMessage("a"), reply, *answer(reply)])
+    body = json.loads(encode_request(request, TARGET, {}, stream=True, notes=notes))
+    assert [item.get("type") for item in body["input"]][1:] == [
+        "function_call",
+        "function_call_output",
+    ]
+    assert body["input"][1]["name"] == "functions_add"
+    assert "refuse" in notes[0]

@@ -30,9 +30,13 @@ from ._errors import error_in_reply
 
 __all__ = ["decode_chat_body", "error_in", "require_finish", "usage_in"]
 
-_COMPLETE = frozenset({"stop", "eos", "tool_calls", "function_call"})  # eos: Together
+_COMPLETE = frozenset(
+    {"stop", "tool_calls", "function_call"}
+    | {"eos", "eos_token", "stop_sequence", "end_turn"}  # words of other services
+)
 _ADVICE = {
     "length": "; raise max_output_tokens or ask for less",
+    "model_length": "; the model's context is full",
     "content_filter": "; the service's filter withheld the rest",
     "insufficient_system_resource": "; the service is short of capacity, try again",
 }

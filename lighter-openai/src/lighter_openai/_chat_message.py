@@ -31,7 +31,7 @@ REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 """Where services write their reasoning; the first one that says something is read."""
 
 _FIRST = ("role", "content")
-_CALLS = ("tool_calls", "function_call")
+_CALLS = ("tool_calls", "function_call")  # fields, and finish reasons
 
 
 def content_pieces(value: object) -> Iterator[tuple[bool, str]]:
@@ -126,7 +126,7 @@ def complete_message(
         ShapeError: When calls are announced and none came.
     """
     content, reasoning = texts
-    if finish not in {"stop", "eos"} and not calls and not content:
+    if finish in _CALLS and not calls and not content:
         raise ShapeError(f"it ends with {finish!r} but holds no call")
     message = AssistantMessage(
         clean_text(content),
