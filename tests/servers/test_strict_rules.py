@@ -371,7 +371,6 @@ CLAUDE_RULES: dict[str, tuple[Mutation, str]] = {
     "empty system block": (fields(system=[{"type": "text", "text": ""}]), "non-empty"),
     "odd tool name": (fields(tools=[{**TOOL, "name": "a.b"}]), "tools[0].name"),
     "schema no object": (fields(tools=[{"name": "add"}]), "schema"),
-    "assistant first": (say("assistant", "Hello.", 0), "first message"),
     "prefill": (say("assistant", "It is"), "prefill"),
     "unknown role": (say("tool", "x"), "role"),
     "system not supported": (say("system", "x"), "not supported"),
@@ -450,6 +449,13 @@ async def test_claude_binds_thinking_to_what_was_before(
     await refused(server, "claude", body, "bound to a different conversation")
     assert server.refusals == []
     assert len(server.claude.recovered) == 1
+
+
+async def test_claude_can_demand_that_the_user_begins(server: StrictServer) -> None:
+    server.claude.user_begins = True
+    body = await second_messages_body(server)
+    say("assistant", "Hello.", 0)(body)
+    await refused(server, "claude", body, "first message")
 
 
 async def test_claude_can_demand_the_thinking_of_a_round(server: StrictServer) -> None:

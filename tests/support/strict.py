@@ -22,9 +22,9 @@ from .strict_deepseek import StrictDeepSeek
 from .strict_messages import StrictMessages
 from .strict_responses import StrictResponses
 from .strict_service import Event, StrictService
-from .strict_turns import Call, Refused, Say, Think, Turn, parse_strictly
+from .strict_turns import Call, Part, Refused, Say, Think, Turn, parse_strictly
 
-__all__ = ["Call", "Say", "StrictServer", "Think", "Turn"]
+__all__ = ["Call", "Part", "Say", "StrictServer", "Think", "Turn"]
 
 
 class StrictServer(Loopback):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -54,7 +55,6 @@ class StrictChat(StrictService):
         super().__init__(path)
         self.reasoning = reasoning
         self._thoughts: dict[str, str] = {}  # reasoning by call id
-        self._names: dict[str, str] = {}
 
     # Requests.
 
@@ -73,7 +73,7 @@ class StrictChat(StrictService):
         messages = body.get("messages")
         need(isinstance(messages, list) and messages, "messages is empty")
         waiting: list[str] = []
-        used: set[str] = set()
+        used: Counter[str] = Counter()
         for number, message in enumerate(messages or ()):
             where = f"messages[{number}]"
             self._check_members(message, where)
@@ -106,7 +106,7 @@ class StrictChat(StrictService):
             need(isinstance(content, str), f"{where}.content is no text")
 
     def _check_calls(
-        self, message: dict[str, Any], where: str, used: set[str]
+        self, message: dict[str, Any], where: str, used: Counter[str]
     ) -> list[str]:
         if "tool_calls" not in message:
             return []
@@ -116,15 +116,12 @@ class StrictChat(StrictService):
         for call in calls:
             only_members(call, ("id", "type", "function"), f"{where}.tool_calls[]")
             id_ = self.need_call_id(call.get("id"), f"{where} call id", _LONGEST_ID)
-            need(id_ not in used, f"{where}: the call id {id_} is used twice")
-            used.add(id_)
+            self.need_new(id_, used, f"{where}: the call id {id_} is used twice")
             found.append(id_)
             need(call.get("type") == "function", f"{where}: a call is no function's")
             function = call.get("function")
             only_members(function, ("name", "arguments"), f"{where} function")
-            name = function.get("name")
-            if self._names.get(id_) != name:
-                self.need_tool_name(name, f"{where} function name")
+            self.need_tool_name(function.get("name"), f"{where} function name")
             text = isinstance(function.get("arguments"), str)
             need(text, f"{where}: the arguments are no text")
         if self.reasoning == "demanded":
@@ -150,8 +147,8 @@ class StrictChat(StrictService):
         text = "".join(part.text for part in parts if isinstance(part, Say))
         calls = [self._call(part) for part in parts if isinstance(part, Call)]
         for call in calls:
-            self._thoughts[call["id"]] = thought
-            self._names[call["id"]] = call["function"]["name"]
+            if thought:
+                self._thoughts[call["id"]] = thought
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
         if thought:
             message["reasoning_content"] = thought

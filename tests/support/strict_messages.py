@@ -61,6 +61,8 @@ class StrictMessages(StrictService):
     Attributes:
         bind_thinking: Refuse thinking when anything before it has changed. A client may
             then take all thinking out and try once more.
+        user_begins: Refuse a conversation that the assistant begins, as was the rule in
+            2024; what is published today does not say it.
         system_in_messages: Take system messages among the others, as newer models do.
         require_replay: Refuse a tool round whose thinking was left out.
     """
@@ -70,6 +72,7 @@ class StrictMessages(StrictService):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.bind_thinking = False
+        self.user_begins = False
         self.system_in_messages = False
         self.require_replay = False
         self._replies: dict[str, list[Block]] = {}  # by signature or opaque data
@@ -108,7 +111,9 @@ class StrictMessages(StrictService):
             self._check_block(block, "system", frozenset({"text"}))
 
     def _check_messages(self, messages: list[Block]) -> None:
-        need(messages[0].get("role") == "user", "the first message is not the user's")
+        first = messages[0].get("role")
+        good = first == "user" or not self.user_begins
+        need(good, "the first message is not the user's")
         for number, message in enumerate(messages):
             where = f"messages[{number}]"
             only_members(message, ("role", "content"), where)
@@ -270,12 +275,7 @@ class StrictMessages(StrictService):
         if isinstance(part, Say):
             return {"type": "text", "text": part.text}, part.text
         if isinstance(part, Call):
-            try:
-                value = json.loads(part.arguments or "{}")
-            except ValueError:
-                value = None
-            if not isinstance(value, dict):  # this service always gives an object
-                value = {"text": part.arguments}
+            value = _object(part.arguments)
             block = {
                 "type": "tool_use",
                 "id": self.call_id(part.id, "toolu_"),
@@ -294,6 +294,16 @@ class StrictMessages(StrictService):
         if status == 529:
             kind = "overloaded_error"
         return {"type": "error", "error": {"type": kind, "message": text}}
+
+
+def _object(arguments: str) -> Block:
+    """Return arguments as this service writes them: always an object of real JSON."""
+    try:
+        value = json.loads(arguments or "{}")
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"text": arguments}
 
 
 def _blocks(message: Block) -> list[Block]:

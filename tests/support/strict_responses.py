@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,11 @@ def _bare(item: Item) -> str:
     return canonical(kept)
 
 
+def _says_nothing(item: Item) -> bool:
+    parts = item["content"] if item["type"] == "message" else [{"text": "x"}]
+    return not any(part["text"] for part in parts)
+
+
 class StrictResponses(StrictService):
     """OpenAI's rules for `store: false`."""
 
@@ -89,6 +95,10 @@ class StrictResponses(StrictService):
         self._items: dict[str, Issued] = {}  # by item id
         self._blobs: dict[str, Issued] = {}
         self._calls: dict[str, Issued] = {}  # by call id
+
+    def forget(self) -> None:
+        """Be unable to read what was encrypted before, as with another key."""
+        self._blobs.clear()
 
     # Requests.
 
@@ -121,7 +131,7 @@ class StrictResponses(StrictService):
 
     def _check_items(self, items: list[Item], body: dict[str, Any]) -> None:
         seen: set[str] = set()  # item ids and encrypted contents
-        calls: set[str] = set()
+        calls: Counter[str] = Counter()
         waiting: list[str] = []
         for number, item in enumerate(items):
             where = f"input[{number}]"
@@ -219,6 +229,11 @@ class StrictResponses(StrictService):
         if issued is None:
             return
         behind = issued.reply[issued.index + 1 :]
+        while len(behind) > 1 and _says_nothing(behind[0]):
+            # What becomes of these is not published; leaving them out must do.
+            if rest and self._same(rest[0], behind[0]):
+                return
+            behind = behind[1:]
         good = bool(rest) and bool(behind) and self._same(rest[0], behind[0])
         need(good, f"{where} was provided without its required following item.")
 
@@ -232,15 +247,13 @@ class StrictResponses(StrictService):
         without_id = {k: v for k, v in issued.items() if k in item or k != "id"}
         return _bare({"type": "message", **item}) == _bare(without_id)
 
-    def _check_call(self, item: Item, where: str, calls: set[str]) -> None:
+    def _check_call(self, item: Item, where: str, calls: Counter[str]) -> None:
         known = ("type", "id", "call_id", "name", "arguments", "status")
         only_members(item, known, where)
         call_id = self.need_call_id(item.get("call_id"), f"{where}.call_id")
-        need(call_id not in calls, f"Duplicate function_call {call_id}.")
-        calls.add(call_id)
-        issued = self._calls.get(call_id)
-        if issued is None or issued.item["name"] != item.get("name"):
-            self.need_tool_name(item.get("name"), f"{where}.name")
+        self.need_new(call_id, calls, f"Duplicate function_call {call_id}.")
+        # A name that the model made up is refused too when it comes back.
+        self.need_tool_name(item.get("name"), f"{where}.name")
         need(isinstance(item.get("arguments"), str), f"{where}.arguments is no text")
 
     def _check_output(self, item: Item, where: str, waiting: list[str]) -> None:

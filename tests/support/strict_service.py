@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
+from zlib import crc32
 
 from .strict_turns import Part, Refused, Turn, need
 
@@ -32,8 +33,9 @@ class StrictService(ABC):
         self.accepted: list[dict[str, Any]] = []
         self.refusals: list[str] = []
         self.recovered: list[str] = []
-        self.issued_ids: set[str] = set()  # of calls
+        self.issued_ids: Counter[str] = Counter()  # of calls
         self._numbers = count(1)
+        self._salt = f"{crc32(path.encode()):08x}"  # no two services give one id
 
     def script(self, *turns: Turn) -> None:
         """Set what is answered next; what was left of an older script is dropped."""
@@ -46,12 +48,12 @@ class StrictService(ABC):
 
     def fresh(self, prefix: str) -> str:
         """Return an id that no other has, of some length."""
-        return f"{prefix}{next(self._numbers):024x}"
+        return f"{prefix}{self._salt}{next(self._numbers):016x}"
 
     def call_id(self, wanted: str | None, prefix: str) -> str:
         """Return the id of a call that is issued now."""
         given = wanted if wanted is not None else self.fresh(prefix)
-        self.issued_ids.add(given)
+        self.issued_ids[given] += 1
         return given
 
     def need_call_id(self, value: object, where: str, longest: int = 64) -> str:
@@ -62,6 +64,11 @@ class StrictService(ABC):
             need(CALL_ID.fullmatch(value), f"{where} does not match {CALL_ID.pattern}")
             need(len(value) <= longest, f"{where} is longer than {longest} characters")
         return value
+
+    def need_new(self, call_id: str, used: Counter[str], text: str) -> None:
+        """Refuse an id that stands more often than the service itself has given it."""
+        used[call_id] += 1
+        need(used[call_id] <= max(1, self.issued_ids[call_id]), text)
 
     def need_tool_name(self, value: object, where: str) -> None:
         """Refuse a name that the service would not take for a tool."""

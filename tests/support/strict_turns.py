@@ -103,11 +103,16 @@ def _no_constant(name: str) -> NoReturn:
     raise Refused(f"{name} is no JSON")
 
 
+_STRUCTURE = frozenset({"model", "type", "role", "content", "function"})
+
+
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
-    if len(found) < len(pairs):
+    if len(found) < len(pairs) and not _STRUCTURE.isdisjoint(found):
         raise Refused("a member stands twice in one object")
-    return found
+    return (
+        found  # the arguments of a call are the model's own: there the last one counts
+    )
 
 
 _LONE = re.compile("[\ud800-\udfff]")
