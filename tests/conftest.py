@@ -11,6 +11,11 @@ import pytest
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the developer's own keys, endpoints and plugin switches from every test."""
     for name in (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "ANTHROPIC_MODEL",
         "OPENAI_API_KEY",
         "OPENAI_MODEL",
         "OPENAI_BASE_URL",

@@ -622,6 +622,7 @@ def test_any_history_becomes_turns_that_the_service_takes(plan, mode):
             history.append(result(id_, words))
         else:
             history.append(each)
+    history.append(UserMessage("end"))
     options = Options(fields={"max_tokens": 1}, system_messages=mode)
     sent = turns(*history, options=options)
     waiting: list[str] = []

@@ -269,9 +269,14 @@ async def test_caching_is_an_option(server, make, cache, sent):
 async def test_long_replies_are_streamed_inside_invoke(server, make, tokens, streamed):
     """Above the SDK's own guard a silent connection would be cut on the way."""
     server.script(STREAM if streamed else WHOLE)
-    got = await make(max_output_tokens=tokens).invoke(ASK)
-    assert got.content == "Hello!"
-    assert server.requests[0].json["stream"] is streamed
+    for options in (
+        {"max_output_tokens": tokens},
+        {"extra_body": {"max_tokens": tokens}},
+    ):
+        got = await make(**options).invoke(ASK)
+        assert got.content == "Hello!"
+        assert server.requests[-1].json["max_tokens"] == tokens
+        assert server.requests[-1].json["stream"] is streamed
 
 
 async def test_base_url_may_have_a_path_and_a_query(server, make):
@@ -296,6 +301,12 @@ async def test_custom_headers_of_the_environment_are_the_sdks(
     headers = server.requests[0].headers
     assert (headers["x-team"], headers["x-more"]) == ("blue", "1")
     assert headers["authorization"] == "Bearer sk-ant-test"
+    lines = "Authorization: Bearer theirs\nX-Api-Key: theirs too"
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", lines)
+    await collect(make())
+    headers = server.requests[1].headers
+    assert headers["authorization"] == "Bearer theirs"
+    assert headers["x-api-key"] == "theirs too"
 
 
 async def test_invoke_equals_stream(server, make):

@@ -126,7 +126,8 @@ class ClaudeProvider:
             hosted_tools=hosted_tools,
             extra_body=extra_body,
         )
-        self._whole = max_output_tokens <= _MOST_WHOLE
+        most = self._options.fields["max_tokens"]  # extra_body may say another
+        self._whole = isinstance(most, int) and most <= _MOST_WHOLE
         self._recover = recover
         self._secrets = (*secrets, *secret_headers(headers))
         self._target = Target(
