@@ -91,7 +91,7 @@ def after_tool(message: ToolMessage, run: RunContext[object]) -> ToolMessage | N
 @hookspec
 def around_model(  # type: ignore[empty-body]
     request: ModelRequest, run: RunContext[object], call_model: CallModel
-) -> AssistantMessage:
+) -> AssistantMessage:  # pyright: ignore[reportReturnType]
     """Stand around every model call; the first of several hooks is the outermost.
 
     `await call_model(request)` makes the call and returns the reply; it may be called
@@ -102,7 +102,7 @@ def around_model(  # type: ignore[empty-body]
 @hookspec
 def around_tool(  # type: ignore[empty-body]
     call: ToolCall, run: RunContext[object], call_tool: CallTool
-) -> ToolMessage:
+) -> ToolMessage:  # pyright: ignore[reportReturnType]
     """Stand around every tool execution, as `around_model` around model calls."""
 
 
