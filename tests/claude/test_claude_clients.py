@@ -9,7 +9,8 @@ import threading
 
 import pytest
 from support.claude_streams import reply, sse, text
-from support.loopback import EVENT_STREAM, JSON_TYPE, Answer, Loopback
+from support.loopback import EVENT_STREAM, JSON_TYPE, Answer
+from support.threads import ServerThread
 
 from lighter_claude import ClaudeProvider
 from lighter_core import (
@@ -225,28 +226,6 @@ async def test_fifty_streams_leave_no_more_sockets_than_the_pool(server, make, k
                 await collect(provider)
     await server.until_open(1)
     assert len(server.requests) == 50
-
-
-class ServerThread:
-    """A server on a loop of its own, for clients on several other loops."""
-
-    def __enter__(self) -> Loopback:
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-        self.thread.start()
-        self.server = Loopback()
-        self._run(self.server.__aenter__())
-        return self.server
-
-    def _run(self, work) -> None:
-        asyncio.run_coroutine_threadsafe(work, self.loop).result(10)
-
-    def __exit__(self, *_: object) -> None:
-        self._run(self.server.until_open(0))
-        self._run(self.server.__aexit__())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        self.loop.close()
 
 
 def test_one_provider_serves_one_loop_after_the_other():

@@ -63,6 +63,7 @@ LAYERS = {
     "agent": 8,
     "adapters._exchange": 9,
     "adapters._faults": 9,
+    "adapters._making": 9,
     "adapters._options": 9,
     "adapters._raw": 9,
     "adapters._sender": 9,

@@ -13,7 +13,7 @@ class ServerThread:
 
     def __enter__(self) -> Loopback:
         self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.server = Loopback()
         self._run(self.server.__aenter__())

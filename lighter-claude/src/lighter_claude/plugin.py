@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from lighter_core import hookimpl
+from lighter_core.adapters import make_provider
 
 if TYPE_CHECKING:
     from lighter_core import Provider
@@ -22,15 +23,6 @@ def create_provider(name: str, options: Mapping[str, object]) -> Provider:
         TypeError: For an option that the constructor does not have.
         ModelError: For a missing key or model, or a value that cannot work.
     """
-    import inspect
-
     from ._provider import ClaudeProvider
 
-    known = set(inspect.signature(ClaudeProvider).parameters)
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise TypeError(
-            f"provider {name!r} has no option {', '.join(map(repr, unknown))}; it has"
-            f" {', '.join(sorted(known))}"
-        )
-    return ClaudeProvider(**cast("dict[str, Any]", dict(options)))
+    return make_provider(ClaudeProvider, name, options)

@@ -1,21 +1,28 @@
-"""The entry point `local` of the group `lighter.providers`."""
+"""The entry point of this distribution: makes the provider."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lighter_core import hookimpl
-from lighter_core.provider import Provider
+from lighter_core.adapters import make_provider
 
-from ._provider import LocalProvider
+if TYPE_CHECKING:
+    from lighter_core import Provider
 
 PLUGIN_API = 1
+"""The version of Lighter's plugin interface that this module is written for."""
 
 
 @hookimpl
 def create_provider(name: str, options: Mapping[str, object]) -> Provider:
-    """Make the provider; unknown options are a TypeError of the constructor."""
-    del name  # this module serves one name only
-    given: Mapping[str, Any] = options
-    return LocalProvider(**given)
+    """Make the provider; options are the constructor's keyword arguments.
+
+    Raises:
+        TypeError: For an option that the constructor does not have.
+        ModelError: For a missing key or model, or a value that cannot work.
+    """
+    from ._provider import LocalProvider
+
+    return make_provider(LocalProvider, name, options)

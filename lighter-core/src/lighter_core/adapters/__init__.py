@@ -45,6 +45,7 @@ from ._faults import (
     status_error,
     transport_error,
 )
+from ._making import make_provider
 from ._options import (
     endpoint_of,
     need_base_url,
@@ -100,6 +101,7 @@ __all__ = [
     "fast_load",
     "import_sdk",
     "load_json",
+    "make_provider",
     "member_text",
     "members",
     "need_base_url",
