@@ -84,7 +84,7 @@ def test_messages_of_all_roles_become_items():
         },
         {"type": "function_call_output", "call_id": "c1", "output": "boom"},
         {"role": "system", "content": "Now in French."},
-        {"role": "assistant", "content": "Voilà"},
+        {"type": "message", "role": "assistant", "content": "Voilà"},
     ]
 
 
@@ -244,7 +244,7 @@ def test_copies_and_pickles_are_replayed_too():
 
 
 REBUILT = [
-    {"role": "assistant", "content": "Adding."},
+    {"type": "message", "role": "assistant", "content": "Adding."},
     {
         "type": "function_call",
         "call_id": "call_1",
@@ -287,6 +287,7 @@ def test_phase_is_kept_for_another_model():
     reply = decoded([reasoning("r"), *items])
     sent = encode(reply, *answer(reply), target=replace(TARGET, model="gpt-next"))
     assert sent["input"][0] == {
+        "type": "message",
         "role": "assistant",
         "content": "Wait.",
         "phase": "commentary",

@@ -409,7 +409,11 @@ async def test_reasoning_of_another_account_is_left_out_once(server, make):
         "reasoning",
         "message",
     ]
-    assert without_it.json["input"][1] == {"role": "assistant", "content": "x"}
+    assert without_it.json["input"][1] == {
+        "type": "message",
+        "role": "assistant",
+        "content": "x",
+    }
     server.script(refused)
     assert (await failure(provider)).vendor_code == "invalid_encrypted_content"
     assert len(server.requests) == 4

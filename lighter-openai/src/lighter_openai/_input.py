@@ -99,14 +99,17 @@ class InputItems:
         phased = _phased_texts(message) if same_service(message, target) else []
         for text, phase in phased or [(message.content, None)]:
             if text:
-                item: dict[str, object] = {"role": "assistant", "content": text}
+                # llama.cpp refuses it without a type, which OpenAI lets be left out.
+                item: dict[str, object] = {"type": "message", "role": "assistant"}
+                item["content"] = text
                 yield item if phase is None else {**item, "phase": phase}
         for call in message.tool_calls:
             yield {
                 "type": "function_call",
                 "call_id": self._ids.rebuilt(call.call_id),
                 "name": normal_name(call.tool_name),
-                "arguments": call.arguments,
+                # Servers parse it: no text would not do.
+                "arguments": call.arguments if call.arguments.strip() else "{}",
             }
 
     def _public_thought(self, message: AssistantMessage) -> str | None:
