@@ -17,8 +17,11 @@ from lighter_core import (
     ModelError,
     ReasoningDelta,
     RunLimits,
+    SystemMessage,
     TextDelta,
+    ToolCall,
     ToolMessage,
+    UserMessage,
     tool,
 )
 
@@ -326,6 +329,25 @@ async def test_llama_tool_loop(
     assert response.text
     assert response.usage is not None
     assert response.usage.input_tokens > 0
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-chat", "claude"])
+async def test_llama_takes_a_history_of_another_service(
+    llama: str, make: Make, name: str
+) -> None:
+    """Text and a call without arguments, both written anew."""
+    agent = make(name, llama_url(llama, name), **SMALL)
+    history = [
+        AssistantMessage("Hello, I add."),
+        UserMessage("Add nothing."),
+        AssistantMessage("So be it.", tool_calls=[ToolCall("functions.add:0", "add")]),
+        ToolMessage(call_id="functions.add:0", tool_name="add", tool_output="0"),
+        AssistantMessage("Nothing makes 0."),
+        SystemMessage("Be brief."),
+        UserMessage("Say hello."),
+    ]
+    response = await agent.run(history)
+    assert response.raise_if_failed().text
 
 
 async def test_llama_refuses_a_prompt_that_is_too_long(llama: str, make: Make) -> None:

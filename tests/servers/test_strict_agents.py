@@ -35,9 +35,10 @@ def work(how: str = "", **fields: Any) -> Call:
     return Call("work", json.dumps(arguments), **fields)
 
 
-@pytest.fixture(params=[None], ids=["whole"])
-async def server(request: pytest.FixtureRequest) -> AsyncIterator[StrictServer]:
-    async with StrictServer(request.param) as server:
+@pytest.fixture
+async def server() -> AsyncIterator[StrictServer]:
+    """Its replies come in pieces; generated conversations have them whole, too."""
+    async with StrictServer(seed=7) as server:
         yield server
 
 
@@ -59,6 +60,21 @@ def need_everything_back(server: StrictServer) -> None:
         if hasattr(service, "require_replay"):
             service.require_replay = True
     server.claude.bind_thinking = True
+
+
+async def test_conversations_fail_when_they_should(
+    server: StrictServer, talk: Conversation
+) -> None:
+    """A refusal and a second execution are both noticed."""
+    talk.check()
+    server.openai.refusals.append("so it is")
+    with pytest.raises(AssertionError, match="so it is"):
+        talk.check()
+    server.openai.refusals.clear()
+    talk.executed[3] += 2
+    with pytest.raises(AssertionError, match="twice"):
+        talk.check()
+    talk.executed.clear()
 
 
 ROUNDS = [
@@ -201,6 +217,8 @@ async def test_edited_replies_are_written_anew(talk: Conversation, name: str) ->
             index = [i for i, m in enumerate(talk.history) if m in talk.replies][place]
             talk.history[index] = replace(talk.history[index], **edit)
         await talk.say(name, "And?", Turn((Think(), Say("So."), work())))
+        if edit.get("content"):
+            assert '"Else."' in json.dumps(talk.server.services[name].accepted[-1])
     assert [response.status for response in talk.responses] == ["completed"] * 5
 
 

@@ -26,7 +26,7 @@ from typing import IO
 __all__ = ["Missing", "free_port", "install_aimock", "install_llmock", "running"]
 
 HERE = Path(__file__).parents[1] / "servers"
-_INSTALL_SECONDS = 100
+_INSTALL_SECONDS = 50  # of one command within a test, which may take 120
 _START_SECONDS = 60
 
 
@@ -41,7 +41,7 @@ def cache() -> Path:
     return base.expanduser() / ("." if own else "lighter") / "test-servers"
 
 
-def install_aimock() -> list[str]:
+def install_aimock(seconds: float = _INSTALL_SECONDS) -> list[str]:
     """Return the command of `@copilotkit/aimock`; install it when it is not there.
 
     Raises:
@@ -56,12 +56,12 @@ def install_aimock() -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(manifest, folder)
         options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-        _install([npm, "install", *options], folder)
+        _install([npm, "install", *options], folder, seconds)
     program = folder / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
     return [node, str(program)]
 
 
-def install_llmock() -> list[str]:
+def install_llmock(seconds: float = _INSTALL_SECONDS) -> list[str]:
     """Return the command of `llmock`; install it when it is not there.
 
     Raises:
@@ -73,10 +73,11 @@ def install_llmock() -> list[str]:
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not (folder / ".ready").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _install([sys.executable, "-m", "venv", "--clear", str(folder)], folder, "")
+        make = [sys.executable, "-m", "venv", "--clear", str(folder)]
+        _install(make, folder, seconds, mark="")
         pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps"]
         pip += ["--disable-pip-version-check", "--only-binary", ":all:"]
-        _install([*pip, "-r", str(requirements)], folder)
+        _install([*pip, "-r", str(requirements)], folder, seconds)
     return [str(python), "-m", "llmock.cli"]
 
 
@@ -84,14 +85,16 @@ def _folder(name: str, contents: bytes) -> Path:
     return cache() / f"{name}-{hashlib.sha256(contents).hexdigest()[:12]}"
 
 
-def _install(command: list[str], folder: Path, mark: str = ".ready") -> None:
+def _install(
+    command: list[str], folder: Path, seconds: float, *, mark: str = ".ready"
+) -> None:
     try:
         done = subprocess.run(
             command,
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=_INSTALL_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as err:
@@ -170,7 +173,7 @@ def main() -> int:
     failed = 0
     for install in (install_llmock, install_aimock):
         try:
-            install()
+            install(seconds=300)
         except Missing as err:
             sys.stderr.write(f"{install.__name__}: {err}\n")
             failed = 1
