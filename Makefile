@@ -7,6 +7,7 @@
 #   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
 #   make check                    formatting, linting, types
 #   make model                    fetch the small model that `demo` and some tests use
+#   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
 
 VENV ?= .venv
@@ -18,7 +19,7 @@ export PYTHON
 inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
 
-.PHONY: demo test test-all smoke check format coverage model build clean
+.PHONY: demo test test-all smoke check format coverage model servers build clean
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -61,6 +62,9 @@ coverage: $(VENV)/.made-test
 
 model: $(VENV)/.made
 	@$(run) -m lighter_local fetch
+
+servers: $(VENV)/.made-test
+	@PYTHONPATH=tests $(run) -m support.servers_setup
 
 build: $(VENV)/.made-package
 	rm -rf dist
