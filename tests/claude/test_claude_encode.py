@@ -31,7 +31,7 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
-from lighter_core.adapters import seal_native
+from lighter_core.adapters import RefusedContext, seal_native
 
 TARGET = Target("http://host", "claude-test")
 BARE = Options(fields={"max_tokens": 100})
@@ -39,7 +39,7 @@ BLOCKS = [thinking("hm"), redacted(), text("Hi"), call("add", {"a": 1})]
 
 
 def encoded(*messages: Message, **fields: Any):
-    names = ("target", "options", "stream", "thoughts")
+    names = ("target", "options", "stream", "refused")
     given = {k: fields.pop(k) for k in names if k in fields}
     return encode_request(
         ModelRequest(messages, **fields),
@@ -389,14 +389,16 @@ def test_final_reply_is_stripped_at_its_end():
 
 def test_thinking_can_be_left_out():
     """The documented recovery: all of it, and turns that held nothing else."""
-    sent = turns(
+    refused = RefusedContext()
+    messages = [
         UserMessage("x"),
         decoded(thinking(), redacted()),
         UserMessage("y"),
         decoded(),
         result(),
-        thoughts=False,
-    )
+    ]
+    refused.add(messages)
+    sent = turns(*messages, refused=refused)
     assert sent[0]["content"] == [text("x"), text("y")]
     assert sent[1]["content"] == [text("Hi"), call("add", {"a": 1})]
 

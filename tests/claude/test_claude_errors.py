@@ -467,3 +467,18 @@ async def test_recovery_is_tried_once_and_can_be_switched_off(server, make, hist
     server.script(other)
     await failure(make(), request=history)
     assert len(server.requests) == 5
+
+
+async def test_thinking_that_was_refused_is_not_sent_again(server, make, history):
+    """Putting it back would be refused again, at every later call."""
+    refused = Answer(400, JSON_TYPE, told("invalid_request_error", BOUND))
+    whole = Answer(headers=JSON_TYPE, body=json.dumps(body(text("Hello!"))).encode())
+    server.script(refused, whole, whole)
+    provider = make()
+    await run(provider, streamed=False, request=history)
+    later = ModelRequest([*history.messages, UserMessage("And?")])
+    await run(provider, streamed=False, request=later)
+    assert len(server.requests) == 3
+    for sent in server.requests[1:]:
+        kinds = [b["type"] for b in sent.json["messages"][1]["content"]]
+        assert kinds == ["text", "tool_use"]

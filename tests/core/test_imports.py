@@ -66,6 +66,7 @@ LAYERS = {
     "adapters._making": 9,
     "adapters._options": 9,
     "adapters._raw": 9,
+    "adapters._refused": 9,
     "adapters._sender": 9,
     "testing": 9,
 }

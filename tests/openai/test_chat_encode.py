@@ -371,3 +371,26 @@ def test_names_that_a_model_made_up_are_accepted_elsewhere(name, want):
     """KF-082: the call of a tool that nobody has, in a rebuilt message."""
     assistant = sent([ASK, *_round("c1", name or "")])[1]
     assert assistant["tool_calls"][0]["function"]["name"] == want
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', "[1]", "null", "three", '{"a": NaN}'])
+def test_arguments_that_are_no_object_travel_inside_one(text):
+    """Servers read them as JSON for their templates, at each later request again."""
+    call = ToolCall("call_1", "add", text)
+    own = AssistantMessage(tool_calls=[call])
+    native = got(
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "add", "arguments": text},
+                }
+            ],
+        }
+    )
+    for message in (own, native):
+        written = sent([UserMessage("x"), message, result()])[1]["tool_calls"][0]
+        assert json.loads(written["function"]["arguments"]) == {"_raw": text}

@@ -227,3 +227,25 @@ async def test_items_that_the_service_left_out_are_noted(server, make):
     server.script(Answer(headers=JSON_TYPE, body=json.dumps(told).encode()))
     (note,) = await agent_notes(server, "Go.", model_id="m")
     assert note == "'openai' left items of the history out: model_mismatch"
+
+
+async def test_what_was_refused_once_is_not_sent_again(server, make):
+    """Each later call of the conversation would be refused for the same reason."""
+    server.script(*streams([reasoning("r"), message("Hi")]))
+    provider = make(model_id="m")
+    own = [event async for event in provider.stream(ModelRequest([UserMessage("q")]))][
+        -1
+    ].message
+    told = {"error": {"code": "invalid_encrypted_content", "message": "No."}}
+    refused = Answer(400, JSON_TYPE, json.dumps(told).encode())
+    history = [UserMessage("a"), own, UserMessage("b")]
+    server.script(refused, WHOLE, WHOLE)
+    before = len(server.requests)
+    await provider.invoke(ModelRequest(history))
+    await provider.invoke(ModelRequest([*history, UserMessage("c")]))
+    sent = [request.json["input"] for request in server.requests[before:]]
+    assert len(sent) == 3
+    kinds = [[item.get("type") for item in items] for items in sent]
+    assert "reasoning" in kinds[0]
+    assert "reasoning" not in kinds[1] + kinds[2]
+    assert sent[2][: len(sent[1])] == sent[1]

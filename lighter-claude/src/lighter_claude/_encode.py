@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from lighter_core import ModelError, ModelRequest, OutputSpec, ToolSpec, UserMessage
+from lighter_core import (
+    ModelError,
+    ModelRequest,
+    OutputSpec,
+    ToolSpec,
+    UserMessage,
+)
 from lighter_core.adapters import dump_json, encode_text, plain
 
 from ._target import BLANK_LINE, Target
@@ -44,19 +50,19 @@ def encode_request(
     options: Options,
     *,
     stream: bool,
-    thoughts: bool = True,
+    refused: Container[object] = (),
 ) -> Encoded:
     """Return the body for a request.
 
     Native blocks are put in as text, so they leave as they came. The order is fixed: the
     same history gives the same bytes, and a longer history begins with the same turns.
-    Without `thoughts` no thinking is sent back.
+    Of `refused` replies no thinking is sent back.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, for parts that
             Claude cannot take, and when there is nothing to send.
     """
-    turns = Turns(target, options.system_messages, thoughts)
+    turns = Turns(target, options.system_messages, refused)
     try:
         messages = turns.take(request.messages)
         fields = _fields(request, target, options, stream=stream)

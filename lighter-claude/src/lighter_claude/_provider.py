@@ -15,6 +15,7 @@ from lighter_core import (
 )
 from lighter_core.adapters import (
     Exchange,
+    RefusedContext,
     endpoint_of,
     need_client,
     need_headers,
@@ -29,7 +30,7 @@ from lighter_core.adapters import (
 from ._client import Clients
 from ._codec import MessagesCodec
 from ._decode import joined
-from ._encode import encode_request
+from ._encode import Encoded, encode_request
 from ._errors import stopped, thinking_refused
 from ._options import base_url_of, request_options, secrets_of
 from ._target import BLANK_LINE, NAME, Target
@@ -129,6 +130,7 @@ class ClaudeProvider:
         most = self._options.fields["max_tokens"]  # extra_body may say another
         self._whole = isinstance(most, int) and most <= _MOST_WHOLE
         self._recover = recover
+        self._refused = RefusedContext()
         self._secrets = (*secrets, *secret_headers(headers))
         self._target = Target(
             endpoint_of(url), model, pauses=bool(self._options.hosted_tools)
@@ -244,7 +246,7 @@ class ClaudeProvider:
         require_valid_history(request.messages, provider=NAME)
         if held is not None:
             request = _followed_by(request, held)
-        encoded = encode_request(request, self._target, self._options, stream=stream)
+        encoded = self._encode(request, stream=stream)
         for text in encoded.notes:
             note(text, provider=NAME)
         try:
@@ -252,13 +254,21 @@ class ClaudeProvider:
         except ModelError as err:
             if not self._recover or not thinking_refused(err):
                 raise
-            reduced = encode_request(
-                request, self._target, self._options, stream=stream, thoughts=False
-            )
+            self._refused.add(request.messages)
+            reduced = self._encode(request, stream=stream)
             if reduced.body == encoded.body:
                 raise
         note(_RECOVERED, provider=NAME)
         return await self._open(reduced.body, stream=stream)
+
+    def _encode(self, request: ModelRequest, *, stream: bool) -> Encoded:
+        return encode_request(
+            request,
+            self._target,
+            self._options,
+            stream=stream,
+            refused=self._refused,
+        )
 
     async def _open(self, body: bytes, *, stream: bool) -> Exchange:
         return await Exchange.open(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,14 +68,14 @@ class Turns:
     Attributes:
         target: Whom the request is for.
         mode: Whether later system messages stay in their place.
-        thoughts: Whether thinking is sent back.
+        refused: Replies whose thinking is not sent back.
         system: The texts for the request's `system`.
         notes: What was changed or left out.
     """
 
     target: Target
     mode: SystemMode = "merge"
-    thoughts: bool = True
+    refused: Container[object] = ()
     system: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
     _turns: list[_Turn] = field(default_factory=list[_Turn])
@@ -165,7 +165,7 @@ class Turns:
         if native is not None and not (known or odd) and self._may_replay(message):
             self._round = {}
             self._sent_ids.update(ids)
-            if self.thoughts:
+            if message not in self.refused:
                 inner = native.items.strip()[1:-1].strip()
                 return [inner] if inner else []
             return [text for value, text in elements(native.items) if _visible(value)]

@@ -32,7 +32,7 @@ from ._chat_message import REASONING_KEYS
 from ._dialect import Target
 from ._encode import Options, output_format
 from ._input import file_name
-from ._replay import CallIds, loss_of, may_replay, normal_name
+from ._replay import CallIds, argument_text, loss_of, may_replay, normal_name
 
 __all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
 
@@ -208,8 +208,7 @@ class _Messages:
                     "type": "function",
                     "function": {
                         "name": normal_name(call.tool_name),
-                        # Templates of many servers parse it: no text would not do.
-                        "arguments": call.arguments if call.arguments.strip() else "{}",
+                        "arguments": argument_text(call, self._target),
                     },
                 }
                 for call in message.tool_calls

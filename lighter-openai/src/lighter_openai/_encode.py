@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import cast
 
 from lighter_core import (
@@ -31,7 +31,7 @@ def encode_request(
     options: Options,
     *,
     stream: bool,
-    replay: bool = True,
+    refused: Container[object] = (),
     notes: list[str] | None = None,
 ) -> bytes:
     """Return the body for a request.
@@ -45,8 +45,8 @@ def encode_request(
         target: Whom it is for.
         options: Fields that hold for every request.
         stream: Whether the reply shall be streamed.
-        replay: Whether native context is used; else all items are made from public
-            fields.
+        refused: Replies whose native context is not used: their items are made from
+            public fields.
         notes: Takes one sentence for each kind of loss.
 
     Raises:
@@ -57,7 +57,7 @@ def encode_request(
         fields = _fields(request, target, options, stream=stream)
         head = dump_json(fields, default=plain)
         lost: list[str] = [] if notes is None else notes
-        found = InputItems(request.messages, target, replay=replay, notes=lost)
+        found = InputItems(request.messages, target, refused=refused, notes=lost)
         items = ",".join(found.texts())
     except (TypeError, ValueError, RecursionError) as err:
         raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from lighter_core import (
     AssistantMessage,
@@ -24,7 +24,14 @@ from lighter_core.adapters import (
 )
 
 from ._dialect import Target
-from ._replay import CallIds, loss_of, may_replay, normal_name, same_service
+from ._replay import (
+    CallIds,
+    argument_text,
+    loss_of,
+    may_replay,
+    normal_name,
+    same_service,
+)
 
 __all__ = ["InputItems", "file_name"]
 
@@ -35,7 +42,7 @@ class InputItems:
     Args:
         messages: The messages of the request.
         target: Whom it is for.
-        replay: Whether native context is used at all.
+        refused: Replies whose native context is not used.
         notes: Takes one sentence for each kind of loss.
     """
 
@@ -44,15 +51,15 @@ class InputItems:
         messages: Sequence[Message],
         target: Target,
         *,
-        replay: bool,
+        refused: Container[object],
         notes: list[str],
     ) -> None:
         self._messages = messages
         self._target = target
-        self._replay = replay
+        self._refused = refused
         self._notes = notes
         self._sent: set[str] = set()  # one reply twice would repeat its ids: refused
-        self._ids = CallIds(messages if replay else (), target)
+        self._ids = CallIds([m for m in messages if m not in refused], target)
 
     def texts(self) -> Iterator[str]:
         """Yield the JSON text of the items that the messages become."""
@@ -72,7 +79,7 @@ class InputItems:
     def _replayed(self, message: AssistantMessage) -> Iterator[str] | None:
         """Return the items as the service wrote them, if they can be sent so."""
         native = message.native
-        if native is None or not self._replay or native.items in self._sent:
+        if native is None or message in self._refused or native.items in self._sent:
             return None
         if not may_replay(message, self._target):
             return None
@@ -108,8 +115,7 @@ class InputItems:
                 "type": "function_call",
                 "call_id": self._ids.rebuilt(call.call_id),
                 "name": normal_name(call.tool_name),
-                # Servers parse it: no text would not do.
-                "arguments": call.arguments if call.arguments.strip() else "{}",
+                "arguments": argument_text(call, self._target),
             }
 
     def _public_thought(self, message: AssistantMessage) -> str | None:

@@ -5,12 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lighter_core import AssistantMessage, Message
-from lighter_core.adapters import as_object, elements, normal_call_id
+from lighter_core import AssistantMessage, Message, ToolCall
+from lighter_core.adapters import (
+    as_object,
+    dump_json,
+    elements,
+    endpoint_of,
+    load_json,
+    normal_call_id,
+)
 
 from ._dialect import Target
 
-__all__ = ["CallIds", "loss_of", "may_replay", "normal_name", "same_service"]
+__all__ = [
+    "CallIds",
+    "argument_text",
+    "loss_of",
+    "may_replay",
+    "normal_name",
+    "same_service",
+]
 
 _HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
 _REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
@@ -45,8 +59,41 @@ def _obstacle(message: AssistantMessage, target: Target) -> str | None:
         return "it was edited since"
     if native.model != target.model:
         return "another model wrote it"
-    odd = any(normal_name(c.tool_name) != c.tool_name for c in message.tool_calls)
-    return "it calls a tool by a name that services refuse" if odd else None
+    return _odd_call(message, target)
+
+
+def _odd_call(message: AssistantMessage, target: Target) -> str | None:
+    if any(normal_name(c.tool_name) != c.tool_name for c in message.tool_calls):
+        return "it calls a tool by a name that services refuse"
+    if any(_breaks(call, target) for call in message.tool_calls):
+        return "it calls a tool with arguments that are no JSON object"
+    return None
+
+
+def _breaks(call: ToolCall, target: Target) -> bool:
+    """Tell whether a server other than the vendor's would fail on the arguments.
+
+    They put the arguments into a prompt as JSON, and a text that is none fails each later
+    request. The vendors' own services take any text.
+    """
+    dialect = target.dialect
+    if dialect.api == "responses" and target.endpoint == endpoint_of(dialect.base_url):
+        return False
+    if not call.arguments.strip():
+        return False
+    try:
+        return not isinstance(load_json(call.arguments), dict)
+    except ValueError:
+        return True
+
+
+def argument_text(call: ToolCall, target: Target) -> str:
+    """Return the arguments of a rebuilt call: text that is no object inside one."""
+    if not call.arguments.strip():
+        return "{}"  # servers parse it: no text would not do
+    if _breaks(call, target):
+        return dump_json({"_raw": call.arguments})
+    return call.arguments
 
 
 def loss_of(

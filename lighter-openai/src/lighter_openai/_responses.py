@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from lighter_core import ModelError
-from lighter_core.adapters import snapshot
+from lighter_core.adapters import RefusedContext, snapshot
 
 from ._base import BaseProvider, Connection
 from ._codec import ResponsesCodec
@@ -60,12 +60,18 @@ class ResponsesProvider(BaseProvider):
         )
         self._recover = recover
         self._reads = ResponsesCodec(self._target)
+        self._refused = RefusedContext()
 
     def _encode(
         self, request: ModelRequest, notes: list[str], *, stream: bool
     ) -> bytes:
         return encode_request(
-            request, self._target, self._options, stream=stream, notes=notes
+            request,
+            self._target,
+            self._options,
+            stream=stream,
+            refused=self._refused,
+            notes=notes,
         )
 
     def _codec(self, request: ModelRequest) -> ResponsesCodec:  # noqa: ARG002
@@ -81,9 +87,8 @@ class ResponsesProvider(BaseProvider):
                 raise
             # Another key or organisation cannot read the reasoning in the history, and
             # never will: without it the conversation can go on.
-            reduced = encode_request(
-                request, self._target, self._options, stream=stream, replay=False
-            )
+            self._refused.add(request.messages)
+            reduced = self._encode(request, [], stream=stream)
             if reduced == body:
                 raise
         lost = (

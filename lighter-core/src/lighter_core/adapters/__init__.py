@@ -70,6 +70,7 @@ from ._raw import (
     member_text,
     members,
 )
+from ._refused import RefusedContext
 from ._sender import Reply, SDKClient, Sender, split_query
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "LateDecoder",
     "Member",
     "Owned",
+    "RefusedContext",
     "Reply",
     "SDKClient",
     "Sender",
