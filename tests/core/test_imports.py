@@ -67,6 +67,7 @@ LAYERS = {
     "adapters._options": 9,
     "adapters._raw": 9,
     "adapters._refused": 9,
+    "adapters._schemas": 9,
     "adapters._sender": 9,
     "testing": 9,
 }

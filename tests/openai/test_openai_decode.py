@@ -655,3 +655,19 @@ def test_any_pieces_give_encodable_deltas_that_join_to_the_content(parts, lackin
 def test_message_event_is_exported_for_consumers():
     """The decoder's message is what the provider wraps in a `MessageEvent`."""
     assert MessageEvent(decode(sse(reply(*ITEMS)))[1]).type == "message"
+
+
+@pytest.mark.parametrize("odd", [[1], {}, {"a": 1}, 3, None])
+def test_types_that_are_no_text_are_no_python_error(odd):
+    """Anything may stand in JSON where a word is expected."""
+    items = [
+        {"type": "reasoning", "id": "rs", "summary": [{"type": odd, "text": "x"}]},
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi"}],
+        },
+    ]
+    body = {"status": "completed", "output": items}
+    assert decode_body(json.dumps(body).encode(), TARGET).content == "Hi"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from support.openai_streams import call, message, reasoning, response
 
 from lighter_core import (
@@ -24,6 +25,7 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
+from lighter_core._output import plan_output
 from lighter_openai._decode import decode_body
 from lighter_openai._dialect import OPENAI, Target
 from lighter_openai._encode import encode_request
@@ -385,3 +387,17 @@ def test_own_reply_with_a_name_that_services_refuse_is_rebuilt():
     ]
     assert body["input"][1]["name"] == "functions_add"
     assert "refuse" in notes[0]
+
+
+def test_the_form_of_an_ordinary_model_is_strict():
+    """Objects that do not say whether they are open are closed; names fool nobody."""
+
+    class Book(BaseModel):
+        title: str
+        properties: list[int]
+
+    spec = plan_output(Book).spec
+    sent = encode(UserMessage("x"), output=spec)["text"]["format"]
+    assert sent["strict"] is True
+    assert sent["schema"]["additionalProperties"] is False
+    assert "additionalProperties" not in spec.schema

@@ -34,11 +34,7 @@ class OutputPlan:
     @property
     def instruction(self) -> str:
         """What to tell a model that cannot be held to the shape."""
-        schema = dump_json(self.spec.schema)
-        return (
-            "Give your final answer as one JSON object that fits this JSON Schema, with"
-            f" no other text around it:\n{schema}"
-        )
+        return self.spec.instruction
 
     def repair(self, faults: str) -> str:
         """Return what to tell the model about an answer that does not fit."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, Union
 
 from ._content import need_kind
+from ._json import dump_json
 from .messages import MESSAGE_CLASSES, Message
 
 __all__ = [
@@ -55,6 +56,14 @@ class OutputSpec:
 
     name: str
     schema: JSONObject
+
+    @property
+    def instruction(self) -> str:
+        """What to tell a model that cannot be held to the form."""
+        return (
+            "Give your final answer as one JSON object that fits this JSON Schema, with"
+            f" no other text around it:\n{dump_json(self.schema)}"
+        )
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str

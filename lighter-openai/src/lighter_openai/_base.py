@@ -238,6 +238,13 @@ class BaseProvider(ABC):
 
     async def _send(self, request: ModelRequest, *, stream: bool) -> Exchange:
         require_valid_history(request.messages, provider=self.name)
+        if not request.messages:
+            raise ModelError(
+                f"there is nothing to send to {self._target.label}: the request has no"
+                " messages",
+                "invalid_request",
+                provider=self.name,
+            )
         notes: list[str] = []
         body = self._encode(request, notes, stream=stream)
         self._report(notes)

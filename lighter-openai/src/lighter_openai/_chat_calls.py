@@ -93,10 +93,15 @@ def _name(value: object) -> str:
     return clean_text(value)
 
 
+def is_function(kind: object) -> bool:
+    """Tell whether a call's type is that of functions; many servers leave it out."""
+    return not kind or kind == "function"
+
+
 def need_function(entry: Mapping[str, object]) -> dict[str, object]:
     kind = entry.get("type")
     function = as_object(entry.get("function"))
-    if function is None or kind not in {None, "", "function"}:
+    if function is None or not is_function(kind):
         raise ShapeError(f"a call of type {kind!r} cannot be answered by a function")
     return function
 
@@ -213,7 +218,7 @@ class CallPieces:
         piece = as_object(value)
         if piece is None:
             raise ShapeError(f"a piece of a call is {type(value).__name__}")
-        if piece.get("type") not in {None, "", "function"}:
+        if not is_function(piece.get("type")):
             need_function(piece)
         function = as_object(piece.get("function")) or {}
         slot = self._find(piece, function)

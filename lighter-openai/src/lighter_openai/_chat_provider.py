@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIChatProvider", "OpenAIChatProviderOptions"]
 
 ReplayReasoning = Literal["auto", "always", "never"]
+StructuredOutput = Literal["auto", "json_schema", "instruction"]
 MaxTokensField = Literal["auto", "max_completion_tokens", "max_tokens"]
 
 _OPENAI_HOST = "api.openai.com"
@@ -43,6 +44,7 @@ class OpenAIChatProviderOptions(ConnectionOptions, total=False):
     max_tokens_field: MaxTokensField
     include_usage: bool
     replay_reasoning: ReplayReasoning
+    structured_output: StructuredOutput
 
 
 class OpenAIChatProvider(BaseProvider):
@@ -65,6 +67,9 @@ class OpenAIChatProvider(BaseProvider):
         replay_reasoning: `"auto"` sends the reasoning of a reply back to the service
             that wrote it, in the field in which it came; `"always"` also adds it as
             `reasoning_content` to messages that are rebuilt; `"never"` leaves it out.
+        structured_output: How an answer of a given form is asked for: by the interface's
+            `json_schema`, or by an `"instruction"` in the system prompt. `"auto"` takes
+            the first, except for DeepSeek, which refuses it.
         base_url: The endpoint; without it `OPENAI_BASE_URL` is read.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
@@ -101,6 +106,7 @@ class OpenAIChatProvider(BaseProvider):
         max_tokens_field: MaxTokensField = "auto",
         include_usage: bool = True,
         replay_reasoning: ReplayReasoning = "auto",
+        structured_output: StructuredOutput = "auto",
         base_url: str | None = None,
         timeout: float | httpx2.Timeout | None = None,
         max_retries: int | None = None,
@@ -112,6 +118,7 @@ class OpenAIChatProvider(BaseProvider):
         need_integer("max_output_tokens", max_output_tokens, provider=CHAT.name)
         _need_word("max_tokens_field", max_tokens_field, MaxTokensField)
         _need_word("replay_reasoning", replay_reasoning, ReplayReasoning)
+        _need_word("structured_output", structured_output, StructuredOutput)
         fields: dict[str, object] = {}
         if reasoning_effort is not None:
             need_text("reasoning_effort", reasoning_effort, CHAT.name)
@@ -142,11 +149,20 @@ class OpenAIChatProvider(BaseProvider):
                 newer = host == _OPENAI_HOST
                 max_tokens_field = "max_completion_tokens" if newer else "max_tokens"
             self._options = {max_tokens_field: max_output_tokens, **self._options}
+        if structured_output == "auto" and host == _DEEPSEEK_HOST:
+            structured_output = "instruction"
+        self._told = structured_output == "instruction"
         self._reasoning: Reasoning = "keep"
         if replay_reasoning == "never":
             self._reasoning = "drop"
         elif replay_reasoning == "always" or host == _DEEPSEEK_HOST:
             self._reasoning = "require"
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The fields of a request, and the parts of a message, that are understood."""
+        known = super().capabilities
+        return known - {"output"} if self._told else known
 
     @classmethod
     def _key(cls, dialect: Dialect, connection: Connection) -> str | None:

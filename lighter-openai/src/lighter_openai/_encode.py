@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
-from typing import cast
+from collections.abc import Container, Mapping
+from typing import Any, cast
 
 from lighter_core import (
     ModelError,
@@ -12,7 +12,13 @@ from lighter_core import (
     OutputSpec,
     ToolSpec,
 )
-from lighter_core.adapters import dump_json, encode_text, plain
+from lighter_core.adapters import (
+    closed_schema,
+    dump_json,
+    encode_text,
+    map_schema,
+    plain,
+)
 
 from ._dialect import Target
 from ._input import InputItems
@@ -108,28 +114,30 @@ def _tool_choice(choice: str) -> object:
 
 
 def output_format(output: OutputSpec) -> dict[str, object]:
+    schema = closed_schema(output.schema)
     return {
         "type": "json_schema",
         "name": re.sub(r"[^A-Za-z0-9_-]", "_", output.name)[:64] or "output",
-        "schema": output.schema,
-        "strict": _fits_strict(output.schema),
+        "schema": schema,
+        "strict": _fits_strict(schema),
     }
 
 
-def _fits_strict(schema: object) -> bool:
+def _fits_strict(schema: Mapping[str, object]) -> bool:
     """Tell whether each object in the schema is closed and needs all its properties.
 
     The service refuses any other schema with `strict: true`.
     """
-    if isinstance(schema, Mapping):
-        fields = cast("Mapping[str, object]", schema)
-        properties = fields.get("properties")
-        if properties is not None or fields.get("type") == "object":
-            names = set(cast("Mapping[str, object]", properties or {}))
-            required = set(cast("Sequence[str]", fields.get("required") or ()))
-            if fields.get("additionalProperties") is not False or required != names:
-                return False
-        return all(_fits_strict(value) for value in fields.values())
-    if isinstance(schema, Sequence) and not isinstance(schema, str):
-        return all(_fits_strict(each) for each in cast("Sequence[object]", schema))
-    return True
+    loose: list[object] = []
+
+    def look(each: dict[str, Any]) -> dict[str, Any]:
+        if each.get("type") == "object" or "properties" in each:
+            needed = set(each.get("required") or ())
+            if each.get("additionalProperties") is not False or needed != set(
+                each.get("properties") or ()
+            ):
+                loose.append(each)
+        return each
+
+    map_schema(schema, look)
+    return not loose

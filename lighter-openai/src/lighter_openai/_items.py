@@ -23,6 +23,8 @@ __all__ = [
     "tool_call",
 ]
 
+_THOUGHTS = frozenset({"summary_text", "reasoning_text", "text"})
+
 ReasoningKind = Literal["summary", "content"]
 
 
@@ -92,7 +94,8 @@ def reasoning_texts(item: Item, kind: ReasoningKind) -> Iterator[tuple[int, str]
     if value is None:
         return
     for index, part in _parts(value, f"the {kind} of a reasoning item"):
-        if part.get("type") in {"summary_text", "reasoning_text", "text"}:
+        kind_ = part.get("type")
+        if isinstance(kind_, str) and kind_ in _THOUGHTS:
             yield index, _text(part, "text")
 
 

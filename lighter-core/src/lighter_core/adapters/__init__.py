@@ -71,6 +71,7 @@ from ._raw import (
     members,
 )
 from ._refused import RefusedContext
+from ._schemas import closed_schema, map_schema
 from ._sender import Reply, SDKClient, Sender, split_query
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "as_object",
     "bad_response",
     "clean_text",
+    "closed_schema",
     "code_for_status",
     "drop_frames",
     "dump_json",
@@ -104,6 +106,7 @@ __all__ = [
     "import_sdk",
     "load_json",
     "make_provider",
+    "map_schema",
     "member_text",
     "members",
     "need_base_url",
