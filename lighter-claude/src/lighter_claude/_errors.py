@@ -120,7 +120,7 @@ def _status_error(error: APIStatusError, target: Target) -> ModelError:
         target,
         error.status_code,
         headers,
-        words=reported.get("message"),
+        words=error.body,
         vendor_code=_vendor_code(reported),
         code=code,
         request_id=headers.get("request-id") or _text(body.get("request_id")),

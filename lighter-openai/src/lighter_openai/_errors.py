@@ -124,14 +124,19 @@ def _status_error(error: APIStatusError, target: Target) -> ModelError:
     body = as_object(error.body) or {}
     body = as_object(body.get("error")) or body
     code = code_for_status(error.status_code)
-    if code == "invalid_request" and body.get("code") in {*AUTH, *RATE}:
-        code = BY_VENDOR_CODE[str(body["code"])]
+    refined = body.get("code")
+    if (
+        code == "invalid_request"
+        and isinstance(refined, str)
+        and refined in {*AUTH, *RATE}
+    ):
+        code = BY_VENDOR_CODE[refined]
     headers = error.response.headers
     return status_error(
         target,
         error.status_code,
         headers,
-        words=body.get("message"),
+        words=error.body,
         vendor_code=_vendor_code(body),
         code=code,
         request_id=headers.get("x-request-id"),

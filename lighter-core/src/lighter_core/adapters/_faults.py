@@ -8,6 +8,7 @@ from typing import Protocol
 
 from .._redact import redact
 from ..errors import ModelError, ModelErrorCode
+from ._raw import as_list, as_object
 
 __all__ = [
     "Service",
@@ -19,6 +20,7 @@ __all__ = [
     "short",
     "status_error",
     "transport_error",
+    "words_of",
 ]
 
 _MOST = 300  # characters of the service's own words in a message
@@ -108,6 +110,41 @@ def short(text: object) -> str:
         return ""
     line = " ".join(text.split())
     return line if len(line) <= _MOST else f"{line[:_MOST]}…"
+
+
+def words_of(body: object) -> str:
+    """Return the service's words in the body of an error; empty for none.
+
+    The body is decoded JSON, or a text where it is none. Vendors, the servers that copy
+    them and the gateways in front of them put their words into different places. Pages
+    and broken JSON say nothing that belongs into a sentence.
+    """
+    if isinstance(body, str):
+        return "" if body.lstrip()[:1] in {"<", "{", "["} else short(body)
+    return _words_in(body, 3)
+
+
+def _words_in(value: object, depth: int) -> str:
+    if isinstance(value, str) or depth == 0:
+        return short(value)
+    found = as_object(value)
+    if found is not None:
+        places = (found.get(key) for key in ("error", "message", "detail"))
+        said = next(filter(None, (_words_in(each, depth - 1) for each in places)), "")
+        return said or _complaint(found)
+    complaints = (_complaint(as_object(each) or {}) for each in as_list(value) or [])
+    return short("; ".join(filter(None, complaints)))
+
+
+def _complaint(found: Mapping[str, object]) -> str:
+    """Return what a validator says about one place of a request, that place first."""
+    words = short(found.get("msg"))
+    place = ".".join(
+        str(each)
+        for each in as_list(found.get("loc")) or []
+        if isinstance(each, str | int)
+    )
+    return f"{place}: {words}" if place and words else words
 
 
 def bad_response(
@@ -253,14 +290,14 @@ def status_error(
         service: Whom the request was for.
         status: The HTTP status.
         headers: The headers of the reply.
-        words: The service's own message, if it is a text.
+        words: The service's own message, or the body of the reply that holds it.
         vendor_code: The service's own code.
         code: What the body refines; `None` leaves it to the status.
         request_id: The service's id of the request.
     """
     code = code or code_for_status(status)
     return ModelError(
-        _status_text(service, status, code, vendor_code, short(words)),
+        _status_text(service, status, code, vendor_code, words_of(words)),
         code,
         http_status=status,
         provider=service.name,

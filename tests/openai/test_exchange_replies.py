@@ -1,0 +1,104 @@
+"""Replies and errors in shapes that other servers and gateways choose."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.loopback import JSON_TYPE, Answer
+
+from lighter_claude import ClaudeProvider
+from lighter_core import ModelError, ModelRequest, UserMessage
+
+ASK = ModelRequest([UserMessage("hello")])
+TEXT_TYPE = {"content-type": "text/plain"}
+
+
+@pytest.fixture
+async def providers(server, make, make_chat):
+    """One provider of each interface."""
+    claude = ClaudeProvider(
+        api_key="sk-test",
+        model_id="claude-test",
+        base_url=server.url,
+        max_retries=0,
+    )
+    yield [make(), make_chat(), claude]
+    await claude.aclose()
+
+
+async def run(provider, *, streamed: bool):
+    """Return the events; those of `invoke` are its message alone."""
+    if streamed:
+        return [event async for event in provider.stream(ASK)]
+    return [await provider.invoke(ASK)]
+
+
+async def failure(provider, *, streamed: bool) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await run(provider, streamed=streamed)
+    return caught.value
+
+
+MISSING = {"msg": "field required", "loc": ["body", "model"]}
+PULL = "model 'x' not found, try pulling it first"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "end"),
+    [
+        (400, JSON_TYPE, {"error": PULL}, f": {PULL}"),
+        (404, JSON_TYPE, {"error": PULL}, f": {PULL}"),
+        (422, JSON_TYPE, {"detail": [MISSING]}, ": body.model: field required"),
+        (
+            422,
+            JSON_TYPE,
+            {"detail": [MISSING, {"msg": "not a number"}]},
+            ": body.model: field required; not a number",
+        ),
+        (422, JSON_TYPE, {"detail": "too long"}, ": too long"),
+        (429, JSON_TYPE, {"message": "slow\ndown"}, ": slow down"),
+        (500, JSON_TYPE, {"error": {"message": "[x] broke"}}, ": [x] broke"),
+        (503, TEXT_TYPE, b"upstream is away\n", ": upstream is away"),
+        (400, JSON_TYPE, {"error": "x" * 500}, f": {'x' * 300}…"),
+        (400, {"content-type": "text/html"}, b" <html>No</html>", "(HTTP 400)"),
+        (400, JSON_TYPE, b'{"error": {"mess', "(HTTP 400)"),
+        (400, JSON_TYPE, [MISSING], ": body.model: field required"),
+        (400, JSON_TYPE, {"error": [1, None]}, "(HTTP 400)"),
+        (400, JSON_TYPE, b'{"error":' * 900 + b"1" + b"}" * 900, "(HTTP 400)"),
+    ],
+)
+async def test_words_of_errors_are_kept_in_each_shape(
+    server, providers, status, headers, body, end
+):
+    """The sentence ends with what the service says, wherever it says it."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    server.script(Answer(status, headers, raw))
+    for provider in providers:
+        for streamed in (True, False):
+            error = await failure(provider, streamed=streamed)
+            assert error.message.endswith(end)
+            assert error.http_status == status
+            assert error.vendor_code is None
+
+
+async def test_words_in_other_shapes_are_redacted(server, make):
+    """The key is taken out of any text."""
+    key = "sk-canary-123456"
+    told = {"error": f"no access with {key}"}
+    server.script(Answer(403, JSON_TYPE, json.dumps(told).encode()))
+    error = await failure(make(api_key=key), streamed=True)
+    assert "no access with" in error.message
+    assert key not in error.message
+
+
+@pytest.mark.parametrize("code", [["invalid_api_key"], {"a": 1}, [[]], None, 7, True])
+async def test_codes_of_other_kinds_count_as_absent(server, providers, code):
+    """Lists and objects are never looked up."""
+    told = {"error": {"code": code, "type": code, "message": "No."}}
+    server.script(Answer(400, JSON_TYPE, json.dumps(told).encode()))
+    for provider in providers:
+        for streamed in (True, False):
+            error = await failure(provider, streamed=streamed)
+            assert (error.code, error.vendor_code) == ("invalid_request", None)
+            assert error.message.endswith(": No.")
