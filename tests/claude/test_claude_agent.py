@@ -213,6 +213,36 @@ async def test_paused_reply_goes_on_by_itself(server, make, streamed):
 
 
 @pytest.mark.parametrize("streamed", [True, False])
+async def test_container_goes_on_after_a_pause(server, make, streamed):
+    """The continuation and later requests name it, however the reply came."""
+    box = {"container": {"id": "container_1", "expires_at": "2026-07-01T00:00:01Z"}}
+    answers = [
+        Answer(headers=EVENT_STREAM, body=sse(reply(*blocks, stop=stop, **box)))
+        if streamed
+        else Answer(
+            headers=JSON_TYPE, body=json.dumps(body(*blocks, stop=stop, **box)).encode()
+        )
+        for blocks, stop in ((PAUSED, "pause_turn"), (MORE + DONE, "end_turn"))
+    ]
+    server.script(*answers, answers[1])
+    provider = make(hosted_tools=HOSTED)
+    history: list = [UserMessage("question")]
+    for _ in range(2):
+        request = ModelRequest(history)
+        if streamed:
+            events = [event async for event in provider.stream(request)]
+            got = events[-1].message
+        else:
+            got = await provider.invoke(request)
+        history += [got, UserMessage("more")]
+    first, second, third = server.requests
+    assert "container" not in first.json
+    assert second.json["container"] == third.json["container"] == "container_1"
+    assert second.json["messages"][1]["content"] == PAUSED
+    assert third.json["messages"][1]["content"] == [*PAUSED, *MORE, *DONE]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
 async def test_pauses_have_a_limit(server, make, streamed):
     """Five times it goes on by itself; then it is the seed's error."""
     server.script(paused(*PAUSED, streamed=streamed))

@@ -11,6 +11,7 @@ from support.claude_streams import reply, sse, text
 from support.loopback import EVENT_STREAM, Answer
 from support.recordings import REASON, Exchange, conversations
 
+from lighter_claude._blocks import sent_and_container
 from lighter_core import MessageEvent, ModelRequest, ToolMessage, UserMessage
 
 pytestmark = pytest.mark.recordings
@@ -102,7 +103,10 @@ async def test_second_request_says_what_the_recorded_one_says(
         ]
         async for _ in provider.stream(ModelRequest(history)):
             pass
-        assert got.native.items[1:-1].encode() in server.requests[1].body
+        sent, _ = sent_and_container(got.native.items)
+        assert sent.encode() in server.requests[1].body
+    container = server.requests[1].json.get("container")
+    assert container == second.request["json"].get("container")
     mine = server.requests[1].json["messages"]
     expect_same_parts(mine, second.request["json"]["messages"], first.body.decode())
 

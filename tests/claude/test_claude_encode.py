@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -126,9 +127,13 @@ def test_system_messages_stay_in_place_where_they_may():
 @pytest.mark.parametrize(
     "history",
     [
-        [UserMessage("a"), SystemMessage("S"), UserMessage("b")],
-        [UserMessage("a"), AssistantMessage("x"), SystemMessage("S"), UserMessage("b")],
         [UserMessage("a"), AssistantMessage("x"), SystemMessage("S")],
+        [
+            UserMessage("a"),
+            AssistantMessage("x"),
+            SystemMessage("S"),
+            AssistantMessage("y"),
+        ],
     ],
 )
 def test_system_messages_that_cannot_stay_join_the_prompt(history):
@@ -138,6 +143,30 @@ def test_system_messages_that_cannot_stay_join_the_prompt(history):
     assert sent["system"] == "S"
     assert "system" not in [m["role"] for m in sent["messages"]]
     assert any("cannot stand where" in note for note in got.notes)
+
+
+@pytest.mark.parametrize(
+    ("between", "roles"),
+    [
+        ([AssistantMessage("x"), SystemMessage("S")], "uaus"),
+        ([SystemMessage("S")], "us"),
+        ([AssistantMessage("x"), SystemMessage("S"), AssistantMessage("y")], "uaaus"),
+        ([decoded(), SystemMessage("S"), result()], "uaus"),
+    ],
+)
+def test_system_messages_wait_for_the_users_next_turn(between, roles):
+    """The prompt stays what it was: they follow the turn that they stood before."""
+    history = [SystemMessage("P"), UserMessage("a"), *between, UserMessage("b")]
+    got = encoded(*history, options=IN_PLACE)
+    sent = json.loads(got.body)
+    assert sent["system"] == "P"
+    assert "".join(m["role"][0] for m in sent["messages"]) == roles
+    assert sent["messages"][-1]["content"] == [text("S")]
+    assert not any("cannot stand where" in note for note in got.notes)
+    longer = encoded(
+        *history, AssistantMessage("z"), UserMessage("c"), options=IN_PLACE
+    )
+    assert longer.body.startswith(got.body.removesuffix(b"]}"))
 
 
 def test_user_messages_in_a_row_become_one_turn():
@@ -432,6 +461,89 @@ def test_joined_reply_has_the_blocks_of_both_parts():
     assert got.usage == first.usage + second.usage
     refused = decoded(call("t", {}), stop="refusal")
     assert joined(first, refused, TARGET).native.items == "[]"
+
+
+BOX = {"id": "container_1", "expires_at": "2026-07-01T00:00:01Z"}
+RAN = [thinking("hm"), search("x"), found(), call("add", {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_container_of_the_newest_reply_is_used_again(again):
+    """Code goes on where it ran; the id is no block, and the blocks keep their bytes."""
+    plainly, boxed = decoded(*RAN), again(decoded(*RAN, container=BOX))
+    assert boxed.native_intact()
+    sent = encode(UserMessage("Hi"), boxed, result())
+    assert sent.pop("container") == "container_1"
+    assert sent == encode(UserMessage("Hi"), plainly, result())
+    refused = RefusedContext()
+    refused.add([boxed])
+    sent = encode(UserMessage("Hi"), boxed, result(), refused=refused)
+    assert sent["container"] == "container_1"
+    assert sent["messages"][1]["content"] == RAN[1:]
+
+
+@pytest.mark.parametrize(
+    "container", [None, {}, {"id": None}, {"id": ""}, {"id": 1}, "container_1", []]
+)
+def test_container_without_an_id_is_none(container):
+    """Nothing is kept of what cannot be sent."""
+    assert decoded(container=container) == decoded()
+
+
+def test_container_is_sent_for_the_newest_replayed_reply_only():
+    """Not for edited replies, those of others, nor for older ones."""
+    boxed = decoded(text("Hi"), container=BOX)
+    edited = replace(boxed, content="Ho")
+    others = decoded(text("Hi"), target=Target("http://other", "m"), container=BOX)
+    refused = decoded(text("No"), stop="refusal", container=BOX)
+    ask = UserMessage("a")
+    for newest in (edited, others, AssistantMessage("x"), decoded(text("Hi"))):
+        assert "container" not in encode(ask, boxed, ask, newest, ask)
+        assert encode(ask, newest, ask, boxed, ask)["container"] == "container_1"
+    assert "container" not in encode(ask, refused, ask)
+    assert encode(ask, boxed, ask, refused, ask)["container"] == "container_1"
+
+
+def test_container_of_the_caller_comes_first():
+    """What `extra_body` says stays; an id is added to a container without one."""
+    boxed = decoded(text("Hi"), container=BOX)
+    history = [UserMessage("a"), boxed, UserMessage("b")]
+    for chosen, sent in (
+        ("mine", "mine"),
+        ({"skills": []}, {"id": "container_1", "skills": []}),
+        ({"id": "mine"}, {"id": "mine"}),
+        (None, "container_1"),
+    ):
+        options = Options(fields={"max_tokens": 100, "container": chosen})
+        assert encode(*history, options=options)["container"] == sent
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [(BOX, None, "container_1"), (None, BOX, "container_1"), (BOX, {"id": "b"}, "b")],
+)
+def test_joined_reply_has_one_container(before, after, kept):
+    """The newest of the parts, behind all blocks."""
+    first = decoded(search("x"), container=before)
+    second = decoded(found(), text("Done."), container=after)
+    got = pickle.loads(pickle.dumps(joined(first, second, TARGET)))
+    sent = encode(UserMessage("a"), got, UserMessage("b"))
+    assert sent["container"] == kept
+    assert sent["messages"][1]["content"] == [search("x"), found(), text("Done.")]
+    assert got.native.items.count("lighter_container") == 1
+
+
+def test_what_only_looks_like_a_container_stays():
+    """Inputs and texts may say anything; the mark is the last element itself."""
+    mark = {"type": "lighter_container", "id": "x"}
+    lookalikes = [text(json.dumps([mark])), call("add", {"a": [mark]})]
+    data = json.dumps(body(*lookalikes), separators=(",", ":")).encode()
+    got = decode_body(data, TARGET)
+    sent = encode(UserMessage("a"), got, result())
+    assert "container" not in sent
+    assert sent["messages"][1]["content"] == lookalikes
 
 
 PNG = b"\x89PNG"

@@ -133,6 +133,9 @@ def expect_native(exchange, reply: dict, got: AssistantMessage) -> None:
     kept = json.loads(got.native.items)
     expected = [] if reply["stop_reason"] == "refusal" else reply["content"]
     expected = [b for b in expected if b["type"] != "text" or b["text"].strip()]
+    if reply.get("container") and reply["stop_reason"] != "refusal":
+        id_ = reply["container"]["id"]
+        assert kept.pop() == {"type": "lighter_container", "id": id_}
     assert kept == expected
     if not exchange.streamed:
         position = 1
@@ -244,7 +247,7 @@ async def test_invoke_equals_stream_for_a_recorded_reply(server, make, exchange)
         for index, block in enumerate(reply["content"])
         for event in block_events(index, block)
     ]
-    details = {"stop_details": reply.get("stop_details")}
+    details = {key: reply.get(key) for key in ("stop_details", "container")}
     last = end(reply["stop_reason"], **details)
     last[0]["usage"] = reply["usage"]
     first = {**started(), "message": {"usage": reply["usage"]}}

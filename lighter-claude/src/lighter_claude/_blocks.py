@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,13 +25,18 @@ __all__ = [
     "need_block",
     "quoted",
     "rewritten",
+    "sent_and_container",
     "shown_text",
     "tool_call",
     "tool_calls",
+    "with_container",
 ]
 
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 """The types of blocks that hold reasoning."""
+
+_CONTAINER = '{"type":"lighter_container","id":'
+_CONTAINER_END = re.compile(re.escape(_CONTAINER) + r'("(?:[^"\\]|\\.)*")\}\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +113,34 @@ def hosted_item(block: Block) -> HostedToolItem | None:
     return HostedToolItem(kind, block.text) if hosted else None
 
 
-def native_blocks(blocks: Sequence[Block]) -> str:
+def native_blocks(blocks: Sequence[Block], container: object = None) -> str:
     """Return the JSON array text in which the blocks can be sent back.
 
     What the service returns but refuses to take back is left out: text that is blank,
-    and thinking without a signature.
+    and thinking without a signature. The id of the reply's `container` follows the
+    blocks; `sent_and_container` takes it out again.
     """
     kept = [block.text for block in blocks if not _refused(block)]
-    return f"[{','.join(kept)}]"
+    id_ = (as_object(container) or {}).get("id")
+    known = clean_text(id_) if isinstance(id_, str) else ""
+    return with_container(kept, known or None)
+
+
+def with_container(blocks: Iterable[str], container: str | None) -> str:
+    """Return a JSON array text: the blocks and, if there is one, a container's id."""
+    end = [] if container is None else [f"{_CONTAINER}{dump_json(container)}}}"]
+    return f"[{','.join([*filter(None, blocks), *end])}]"
+
+
+def sent_and_container(items: str) -> tuple[str, str | None]:
+    """Return the text of the blocks, commas between them, and the container's id."""
+    items = items.strip()
+    start = items.rfind(_CONTAINER)
+    # Only the last element of the outer array is directly before the end.
+    found = _CONTAINER_END.fullmatch(items, start) if start > 0 else None
+    if found is None:
+        return items[1:-1].strip(), None
+    return items[1:start].removesuffix(","), str(json.loads(found[1]))
 
 
 def _refused(block: Block) -> bool:

@@ -18,7 +18,15 @@ from lighter_core.adapters import (
     short,
 )
 
-from ._blocks import Block, native_blocks, need_block, shown_text, tool_calls
+from ._blocks import (
+    Block,
+    native_blocks,
+    need_block,
+    sent_and_container,
+    shown_text,
+    tool_calls,
+    with_container,
+)
 from ._errors import error_in_reply, stopped
 from ._target import API, BLANK_LINE, Target
 
@@ -72,7 +80,8 @@ def build_message(
 
     Args:
         blocks: The content blocks, in order.
-        ending: What tells why the reply ended: `stop_reason` and `stop_details`.
+        ending: What tells why the reply ended, `stop_reason` and `stop_details`, and
+            the `container` that it used.
         usage: The service's usage object.
         target: Whom the request was for.
 
@@ -97,7 +106,8 @@ def build_message(
         usage=_usage(usage),
         stop_reason=str(reason),
     )
-    return sealed(message, "[]" if refused else native_blocks(blocks), target)
+    items = "[]" if refused else native_blocks(blocks, ending.get("container"))
+    return sealed(message, items, target)
 
 
 def sealed(message: AssistantMessage, items: str, target: Target) -> AssistantMessage:
@@ -119,7 +129,9 @@ def joined(
 
     The usage is the sum: each part was a request of its own.
     """
-    inner = [m.native.items[1:-1] for m in (first, second) if m.native is not None]
+    natives = [m.native for m in (first, second) if m.native is not None]
+    parts = [sent_and_container(native.items) for native in natives]
+    containers = [id_ for _, id_ in parts if id_ is not None]
     usages = [m.usage for m in (first, second) if m.usage is not None]
     thoughts = [m.reasoning for m in (first, second) if m.reasoning]
     refused = second.stop_reason == "refusal"
@@ -130,7 +142,8 @@ def joined(
         usage=sum(usages[1:], usages[0]) if usages else None,
         stop_reason=second.stop_reason,
     )
-    items = f"[{','.join(filter(None, inner))}]"
+    newest = containers[-1] if containers else None
+    items = with_container([text for text, _ in parts], newest)
     return sealed(message, "[]" if refused else items, target)
 
 

@@ -68,6 +68,8 @@ def encode_request(
         fields = _fields(request, target, options, stream=stream)
         if turns.system:
             fields["system"] = BLANK_LINE.join(turns.system)
+        if turns.container is not None:
+            fields["container"] = _container(fields.get("container"), turns.container)
         head = dump_json(fields, default=plain)
     except (TypeError, ValueError, RecursionError) as err:
         raise ModelError(
@@ -118,6 +120,13 @@ def _fields(
     if choice is not None and (tools or choice not in {"auto", "none"}):
         fields["tool_choice"] = _tool_choice(choice)
     return fields
+
+
+def _container(chosen: object, known: str) -> object:
+    """Return what the caller chose; without an id there, the newest reply's."""
+    if isinstance(chosen, Mapping):
+        return {"id": known, **cast("Mapping[str, object]", chosen)}
+    return known if chosen is None else chosen
 
 
 def _tool(spec: ToolSpec) -> dict[str, object]:

@@ -24,7 +24,7 @@ from lighter_core.adapters import (
     normal_call_id,
 )
 
-from ._blocks import THOUGHTS, rewritten
+from ._blocks import THOUGHTS, rewritten, sent_and_container
 from ._parts import part_block, text_block
 from ._target import API, BLANK_LINE, Target
 
@@ -71,6 +71,7 @@ class Turns:
         refused: Replies whose thinking is not sent back.
         system: The texts for the request's `system`.
         notes: What was changed or left out.
+        container: The container of the newest reply, if its blocks are sent as they came.
     """
 
     target: Target
@@ -78,6 +79,7 @@ class Turns:
     refused: Container[object] = ()
     system: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
+    container: str | None = None
     _turns: list[_Turn] = field(default_factory=list[_Turn])
     _waiting: list[str] = field(default_factory=list[str])  # system texts to place
     _sent_ids: set[str] = field(default_factory=set[str])
@@ -128,15 +130,17 @@ class Turns:
             self._waiting.append(text)
 
     def _place_waiting(self, *, before: str | None) -> None:
-        """Put system texts between a user's turn and a reply, else into `system`."""
-        if not self._waiting:
+        """Put system texts behind the user's next turn, if none comes into `system`."""
+        if not self._waiting or before == "user":
             return
-        if self._turns[-1].role == "user" and before in {"assistant", None}:
+        if self._turns[-1].role == "user":
             text = BLANK_LINE.join(self._waiting)
             self._turns.append(_Turn("system", [text_block(text)]))
-        else:
+        elif before is None:
             self.system += self._waiting
             self._note(_MOVED)
+        else:
+            return
         self._waiting = []
 
     def _said(self, message: UserMessage) -> list[str]:
@@ -165,10 +169,13 @@ class Turns:
         if native is not None and not (known or odd) and self._may_replay(message):
             self._round = {}
             self._sent_ids.update(ids)
+            sent, container = sent_and_container(native.items)
+            if sent:
+                self.container = container
             if message not in self.refused:
-                inner = native.items.strip()[1:-1].strip()
-                return [inner] if inner else []
-            return [text for value, text in elements(native.items) if _visible(value)]
+                return [sent] if sent else []
+            return [text for value, text in elements(f"[{sent}]") if _visible(value)]
+        self.container = None
         self._note_loss(message)
         return self._rebuilt(message)
 
