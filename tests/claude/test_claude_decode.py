@@ -722,3 +722,12 @@ def test_any_pieces_give_encodable_deltas_that_join_to_the_content(parts):
 def test_numbers_of_the_helper_are_those_of_the_interface():
     """The small replies have all counters that the interface has."""
     assert set(USAGE) >= {"input_tokens", "output_tokens", "cache_read_input_tokens"}
+
+
+@pytest.mark.parametrize("odd", [["x"], {}, 3, True])
+def test_a_stop_reason_that_is_no_text_is_a_bad_response(odd):
+    """KF-012: never a Python error."""
+    data = json.dumps({**body(text("x")), "stop_reason": odd}).encode()
+    with pytest.raises(ModelError) as caught:
+        decode_body(data, TARGET)
+    assert caught.value.code == "bad_response"

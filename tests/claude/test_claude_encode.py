@@ -640,12 +640,12 @@ def test_tool_choice(choice, sent):
 
 
 def test_output_becomes_a_format_of_closed_objects():
-    """The service refuses open objects there; what is decided already stays."""
+    """The service refuses open objects there; the rest of the options stays."""
     schema = {
         "type": "object",
         "properties": {
             "a": {"type": "array", "items": {"type": "object", "properties": {}}},
-            "b": {"type": "object", "additionalProperties": {"type": "string"}},
+            "properties": {"type": "string", "default": {"properties": 1}},
         },
     }
     options = Options(fields={"output_config": {"effort": "low"}})
@@ -659,6 +659,38 @@ def test_output_becomes_a_format_of_closed_objects():
         "effort": "low",
         "format": {"type": "json_schema", "schema": closed},
     }
+    assert "system" not in sent
+
+
+def test_words_that_the_service_refuses_go_into_the_description():
+    """It answers 400 to bounds; the answer is checked against them here anyway."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 0, "description": "How many."},
+            "l": {"type": "array", "items": {"type": "string"}, "minItems": 3},
+            "m": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        },
+    }
+    sent = encode(UserMessage("x"), output=OutputSpec("answer", schema))
+    got = sent["output_config"]["format"]["schema"]["properties"]
+    assert got["n"] == {"type": "integer", "description": "How many. (minimum: 0)"}
+    assert got["l"]["description"] == "minItems: 3"
+    assert "minItems" not in got["l"]
+    assert got["m"]["minItems"] == 1
+    assert schema["properties"]["n"]["minimum"] == 0
+
+
+@pytest.mark.parametrize("open_to", [{"type": "string"}, True, None])
+def test_a_form_with_open_keys_is_asked_for_in_words(open_to):
+    """The service knows no such form."""
+    inner = {"type": "object"}
+    if open_to is not None:
+        inner["additionalProperties"] = open_to
+    schema = {"type": "object", "properties": {"d": inner}}
+    sent = encode(UserMessage("x"), output=OutputSpec("answer", schema))
+    assert "output_config" not in sent
+    assert "JSON Schema" in sent["system"]
 
 
 def test_values_without_a_json_form_are_refused():

@@ -91,7 +91,8 @@ def build_message(
     """
     reason = ending.get("stop_reason")
     paused = reason == "pause_turn" and target.pauses
-    if reason not in _ACCEPTED and not paused:
+    accepted = isinstance(reason, str) and reason in _ACCEPTED
+    if not accepted and not paused:
         raise stopped(target, reason)
     content = "".join(shown_text(b, "text") for b in blocks if b.type == "text")
     thoughts = (shown_text(b, "thinking") for b in blocks if b.type == "thinking")

@@ -9,12 +9,12 @@ from typing import cast
 from lighter_core import (
     ModelError,
     ModelRequest,
-    OutputSpec,
     ToolSpec,
     UserMessage,
 )
 from lighter_core.adapters import dump_json, encode_text, plain
 
+from ._answers import answer_schema
 from ._target import BLANK_LINE, Target
 from ._turns import SystemMode, Turns
 
@@ -66,6 +66,8 @@ def encode_request(
     try:
         messages = turns.take(request.messages)
         fields = _fields(request, target, options, stream=stream)
+        if request.output is not None and answer_schema(request.output.schema) is None:
+            turns.system.append(request.output.instruction)
         if turns.system:
             fields["system"] = BLANK_LINE.join(turns.system)
         if turns.container is not None:
@@ -103,8 +105,10 @@ def _fields(
     fields: dict[str, object] = {"model": target.model, "stream": stream}
     tools: list[object] = [_tool(spec) for spec in request.tool_specs]
     tools += options.hosted_tools
-    if request.output is not None:
-        fields["output_config"] = {"format": _output_format(request.output)}
+    schema = None if request.output is None else answer_schema(request.output.schema)
+    if schema is not None:
+        form = {"type": "json_schema", "schema": schema}
+        fields["output_config"] = {"format": form}
     for key, value in options.fields.items():
         known = fields.get(key)
         if key == "tools" and isinstance(value, list):
@@ -144,23 +148,3 @@ def _tool_choice(choice: str) -> dict[str, object]:
     if choice == "required":
         return {"type": "any"}
     return {"type": "tool", "name": choice}
-
-
-def _output_format(output: OutputSpec) -> dict[str, object]:
-    return {"type": "json_schema", "schema": _closed(output.schema)}
-
-
-def _closed(schema: object) -> object:
-    """Return the schema, objects with properties closed where it leaves them open.
-
-    The service refuses open objects in the schema of an answer.
-    """
-    if isinstance(schema, Mapping):
-        fields = cast("Mapping[str, object]", schema)
-        closed = {key: _closed(value) for key, value in fields.items()}
-        if fields.get("type") == "object" and "additionalProperties" not in fields:
-            closed["additionalProperties"] = False
-        return closed
-    if isinstance(schema, Sequence) and not isinstance(schema, str):
-        return [_closed(each) for each in cast("Sequence[object]", schema)]
-    return schema
