@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.loopback import JSON_TYPE, Answer
+from support import openai_streams as responses
+from support.loopback import JSON_TYPE, Answer, bytewise
 
 from lighter_claude import ClaudeProvider
-from lighter_core import ModelError, ModelRequest, UserMessage
+from lighter_core import (
+    MessageEvent,
+    ModelError,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    UserMessage,
+)
 
 ASK = ModelRequest([UserMessage("hello")])
 TEXT_TYPE = {"content-type": "text/plain"}
@@ -102,3 +110,82 @@ async def test_codes_of_other_kinds_count_as_absent(server, providers, code):
             error = await failure(provider, streamed=streamed)
             assert (error.code, error.vendor_code) == ("invalid_request", None)
             assert error.message.endswith(": No.")
+
+
+STREAM = responses.sse(responses.reply(responses.message("Hello!")))
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", ""])
+@pytest.mark.parametrize(
+    "begin", [b"", b": hi\n\n", b"\xef\xbb\xbf", b"\r\n \n", b"retry: 1\n", b"id: 1\n"]
+)
+async def test_event_streams_are_known_by_their_begin(server, make, kind, begin):
+    """Another content type does not hide what the body is, wherever it is cut."""
+    headers = {"content-type": kind} if kind else {}
+    body = begin + STREAM
+    for pieces in (body, bytewise(body)):
+        server.script(Answer(headers=headers, body=pieces))
+        events = await run(make(), streamed=True)
+        assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Hello!"
+        assert events[-1].message.content == "Hello!"
+
+
+def whole_bodies(text: str, thought: str) -> list[dict]:
+    """One whole reply of each interface."""
+    return [
+        responses.response([responses.reasoning(thought), responses.message(text)]),
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {
+                        "role": "assistant",
+                        "content": text,
+                        "reasoning_content": thought,
+                    },
+                }
+            ]
+        },
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 200_000])
+@pytest.mark.parametrize("end", ["complete", "stall"])
+async def test_whole_replies_in_place_of_streams_are_decoded(
+    server, providers, monkeypatch, size, end
+):
+    """A server that ignores `stream`: the deltas joined still equal the content."""
+    monkeypatch.setattr("lighter_core.adapters._sender._LOOK_SECONDS", 0.2)
+    bodies = whole_bodies("Hi " * size, "hm")
+    for provider, body in zip(providers[:2], bodies, strict=True):
+        raw = json.dumps(body).encode()
+        server.script(
+            Answer(headers=JSON_TYPE, body=[b"\n", raw[:9], raw[9:]], end=end)
+        )
+        thought, text, last = await run(provider, streamed=True)
+        assert thought == ReasoningDelta("hm")
+        assert text == TextDelta("Hi " * size)
+        assert isinstance(last, MessageEvent)
+        assert (last.message.reasoning, last.message.content) == ("hm", "Hi " * size)
+        server.script(Answer(headers=JSON_TYPE, body=raw))
+        assert await run(provider, streamed=False) == [last.message]
+
+
+async def test_slow_whole_replies_are_waited_for(server, make, monkeypatch):
+    """Silence inside an unfinished value is no end."""
+    monkeypatch.setattr("lighter_core.adapters._sender._LOOK_SECONDS", 0.01)
+    raw = json.dumps(responses.response([responses.message("Hi")])).encode()
+    pieces = [raw[:5], raw[5:50], raw[50:]]
+    server.script(Answer(headers=JSON_TYPE, body=pieces, gap=0.05))
+    assert (await run(make(), streamed=True))[0] == TextDelta("Hi")
+
+
+async def test_texts_as_errors_in_good_replies_are_told(server, providers):
+    """`{"error": "text"}` with status 200."""
+    server.script(Answer(headers=JSON_TYPE, body=b'{"error":"no memory"}'))
+    for provider in providers:
+        for streamed in (True, False):
+            error = await failure(provider, streamed=streamed)
+            assert (error.code, error.http_status) == ("bad_response", None)
+            assert error.message.endswith(": no memory")

@@ -7,13 +7,13 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from .._closing import Owned
 from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..errors import ModelError
-from ..events import MessageEvent, ProviderStreamEvent
+from ..events import MessageEvent, ProviderStreamEvent, ReasoningDelta, TextDelta
 from ..messages import AssistantMessage
 from ._faults import Service, bad_response, drop_frames, redact_chain, short
 from ._raw import as_object, fast_load
@@ -22,6 +22,9 @@ from ._sender import Reply, Sender
 __all__ = ["Codec", "Decoder", "Exchange", "LateDecoder"]
 
 _LATE_SECONDS = 2.0
+_BOM = b"\xef\xbb\xbf"
+_ALWAYS_STREAMED = {"Messages API"}  # a whole reply in place of its streams is refused
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Decoder(Protocol):
@@ -164,19 +167,40 @@ class Exchange:
             body = await self._reply.read_all()
         except Exception as err:
             raise self._broken(err) from err
+        return self._whole(body)
+
+    def _whole(
+        self, body: bytes, otherwise: ModelError | None = None
+    ) -> AssistantMessage:
+        """Return the message of a body.
+
+        Raises:
+            ModelError: What the body reports, else what to say `otherwise`.
+        """
         try:
             message = self._codec.decode_body(body)
         except ModelError as err:
-            self._complete(err)
-            raise
+            error = err
+            if err.code == "bad_response" and not err.response_status:
+                error = self._reported(body) or otherwise or err
+            raise self._complete(error) from error.__cause__
         self._outcome = "complete"
         return message
+
+    def _reported(self, body: bytes) -> ModelError | None:
+        """Return the error that stands as `error` in a body, if any."""
+        reported = (_object_in(body) or {}).get("error")
+        if isinstance(reported, str) and reported:
+            reported = {"message": reported}
+        error = as_object(reported)
+        return None if error is None else self._codec.error_in_reply(error)
 
     def events(self) -> Owned[ProviderStreamEvent]:
         """Yield what a streamed reply brings, then one `MessageEvent`.
 
         The connection is released before the message is yielded, and when the generator
-        is closed.
+        is closed. A server that answers with one whole message in place of a stream is
+        understood, except by the Messages API: its texts come as one delta each.
 
         Raises:
             ModelError: For a reply that failed, is incomplete or is no event stream.
@@ -186,10 +210,14 @@ class Exchange:
     async def _events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
         decoder = self._codec.decoder()
         splitter = EventStreamSplitter()
+        whole: AssistantMessage | None = None
         try:
-            await self._need_event_stream()
-            while decoder.message is None:
-                chunk = await self._read(decoder)
+            begin = await self._begin()
+            if not self._is_event_stream(begin):
+                whole = await self._instead(begin)
+            while whole is None and decoder.message is None:
+                chunk = begin or await self._read(decoder)
+                begin = b""
                 events = _last(splitter) if chunk is None else splitter.feed(chunk)
                 for data in events:
                     for event in self._decode(decoder, data):
@@ -203,7 +231,11 @@ class Exchange:
         finally:
             self._ignored = decoder.ignored
             await self.aclose()
-        yield MessageEvent(decoder.message)
+        if whole is not None and whole.reasoning:
+            yield ReasoningDelta(whole.reasoning)
+        if whole is not None and whole.content:
+            yield TextDelta(whole.content)
+        yield MessageEvent(cast("AssistantMessage", whole or decoder.message))
 
     async def aclose(self) -> None:
         """Release the connection."""
@@ -219,29 +251,57 @@ class Exchange:
                 lighter_ignored_events=self._ignored,
             )
 
-    async def _need_event_stream(self) -> None:
-        """Refuse a reply of another kind; what it says decides how."""
-        kind = self._reply.content_type.partition(";")[0].strip().lower()
-        if kind in {"", "text/event-stream"}:
-            return
+    @property
+    def _kind(self) -> str:
+        return self._reply.content_type.partition(";")[0].strip().lower()
+
+    async def _begin(self) -> bytes:
+        """Return as much of a reply's begin as tells whether it is an event stream.
+
+        Nothing of one that says what it is.
+        """
+        begin = b""
         try:
-            body = await self._reply.read_some()
+            while self._kind != "text/event-stream" and (
+                not begin.startswith(_FIELDS)
+                and any(each.startswith(begin) for each in (_BOM, *_FIELDS))
+            ):
+                piece = await self._reply.read()
+                if piece is None:
+                    break
+                begin = (begin + piece).lstrip().removeprefix(_BOM).lstrip()
         except Exception as err:
             raise self._broken(err) from err
+        return begin
+
+    def _is_event_stream(self, begin: bytes) -> bool:
+        if self._kind == "text/event-stream" or begin.startswith(_FIELDS):
+            return True
+        return not self._kind and not begin.startswith(b"{")
+
+    async def _instead(self, begin: bytes) -> AssistantMessage:
+        """Return the message that came in place of a stream.
+
+        Raises:
+            ModelError: When there is none; what came decides which.
+        """
+        whole = begin.startswith(b"{")
         try:
-            value = as_object(fast_load()(body)) or {}
-        except ValueError:
-            value = {}
-        reported = as_object(value.get("error"))
-        if reported is not None:
-            error = self._codec.error_in_reply(reported)
-        else:
-            begin = short(body[:60].decode("utf-8", "replace"))
-            what = f"it is {kind} instead of an event stream"
-            error = bad_response(
-                self._codec.service, f"{what} and begins with {begin!r}"
-            )
-        raise self._complete(error)
+            if whole:
+                body = await self._reply.read_value(begin, _is_object)
+            else:
+                body = await self._reply.read_some(begin)
+        except Exception as err:
+            raise self._broken(err) from err
+        kind = self._kind or "of no named type"
+        what = f"it is {kind} instead of an event stream and begins with"
+        words = short(body[:60].decode("utf-8", "replace"))
+        error = bad_response(self._codec.service, f"{what} {words!r}")
+        if not whole or not _is_object(body):
+            raise self._complete(error)
+        if self._codec.service.interface in _ALWAYS_STREAMED:
+            raise self._complete(self._reported(body) or error)
+        return self._whole(body, error)
 
     async def _read(self, decoder: Decoder) -> bytes | None:
         if isinstance(decoder, LateDecoder) and decoder.finished:
@@ -283,6 +343,16 @@ class Exchange:
         self._outcome = f"failed with {error.code}"
         error.request_id = error.request_id or self._reply.request_id
         return _redacted(error, self._secrets)
+
+
+def _object_in(body: bytes) -> dict[str, object] | None:
+    with suppress(ValueError):
+        return as_object(fast_load()(body))
+    return None
+
+
+def _is_object(body: bytes) -> bool:
+    return _object_in(body) is not None
 
 
 def _last(splitter: EventStreamSplitter) -> list[bytes]:

@@ -178,9 +178,30 @@ class Reply:
         """Return all that follows."""
         return b"".join([piece async for piece in self._pieces])
 
-    async def read_some(self) -> bytes:
-        """Return the begin of what follows: enough to tell what it is."""
-        pieces: list[bytes] = []
+    async def read_value(
+        self, begin: bytes, complete: Callable[[bytes], bool]
+    ) -> bytes:
+        """Return the begin with all that follows.
+
+        When nothing comes for a while, what has come is enough if it is complete.
+        """
+        pieces = [begin]
+        while True:
+            step = asyncio.ensure_future(self.read())
+            try:
+                await asyncio.wait({step}, timeout=_LOOK_SECONDS)
+                if not step.done() and complete(b"".join(pieces)):
+                    return b"".join(pieces)
+                piece = await step
+            finally:
+                step.cancel()
+            if piece is None:
+                return b"".join(pieces)
+            pieces.append(piece)
+
+    async def read_some(self, begin: bytes) -> bytes:
+        """Return the begin with some of what follows: enough to tell what it is."""
+        pieces = [begin]
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
                 async for piece in self._pieces:
