@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -217,10 +218,13 @@ def transport_error(
         unreachable: The SDK's own exceptions for a connection that failed.
     """
     code, text = _category(error, late, unreachable)
+    cause = error.__cause__
+    if cause is None or isinstance(cause, CancelledError):  # how a bound is enforced
+        cause = error
     return ModelError(
         text.format(
             where=f"{service.label} at {service.endpoint}",
-            kind=type(error.__cause__ or error).__name__,
+            kind=type(cause).__name__,
             error=short(str(error)),
         ),
         code,
