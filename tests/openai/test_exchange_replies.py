@@ -189,32 +189,3 @@ async def test_texts_as_errors_in_good_replies_are_told(server, providers):
             error = await failure(provider, streamed=streamed)
             assert (error.code, error.http_status) == ("bad_response", None)
             assert error.message.endswith(": no memory")
-
-
-@pytest.mark.parametrize(
-    ("status", "code"), [(429, "rate_limit"), (503, "server_error")]
-)
-async def test_bound_that_ends_a_pause_tells_the_refusal(
-    server, make, make_chat, status, code
-):
-    """A long Retry-After is handed on with the status, not told as silence."""
-    told = json.dumps({"error": {"message": "Later."}}).encode()
-    headers = {**JSON_TYPE, "retry-after": "90", "x-request-id": "req_7"}
-    server.script(Answer(status, headers, told))
-    options = {"timeout": 0.1, "max_retries": 2}
-    for provider in (make(**options), make_chat(**options)):
-        for streamed in (True, False):
-            error = await failure(provider, streamed=streamed)
-            assert (error.code, error.http_status) == (code, status)
-            assert error.retry_after == 90
-            assert error.message.endswith(": Later.")
-
-
-async def test_bound_without_a_refusal_is_silence(server, make):
-    """A second attempt that hangs is no refusal any more; no task was cancelled."""
-    hang = Answer(end="stall", before_headers=True)
-    server.script(Answer(503, {"retry-after-ms": "1"}), hang)
-    error = await failure(make(timeout=0.1, max_retries=9), streamed=True)
-    assert error.code == "network_error"
-    assert "in time" in error.message
-    assert "CancelledError" not in error.message

@@ -23,7 +23,6 @@ __all__ = ["Codec", "Decoder", "Exchange", "LateDecoder"]
 
 _LATE_SECONDS = 2.0
 _BOM = b"\xef\xbb\xbf"
-_ALWAYS_STREAMED = {"Messages API"}  # a whole reply in place of its streams is refused
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -299,8 +298,6 @@ class Exchange:
         error = bad_response(self._codec.service, f"{what} {words!r}")
         if not whole or not _is_object(body):
             raise self._complete(error)
-        if self._codec.service.interface in _ALWAYS_STREAMED:
-            raise self._complete(self._reported(body) or error)
         return self._whole(body, error)
 
     async def _read(self, decoder: Decoder) -> bytes | None:

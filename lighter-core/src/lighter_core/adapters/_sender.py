@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -25,37 +22,6 @@ _LOOK_BYTES = 65_536
 _LOOK_SECONDS = 2.0
 _MARGIN_SECONDS = 0.5
 _closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
-
-_UNWATCHED = {"anthropic"}  # a bound that ends its pauses is told as silence
-_REPEATED = (408, 409, 429)  # and every 5xx: what the SDKs send again after a pause
-# The refusal after which the SDK pauses, while a request with a bound waits for a reply.
-_refusals: ContextVar[list[httpx2.Response] | None] = ContextVar(
-    "_refusals", default=None
-)
-
-
-async def _forget(_: httpx2.Request) -> None:
-    refusals = _refusals.get()
-    if refusals is not None:
-        refusals.clear()
-
-
-async def _remember(response: httpx2.Response) -> None:
-    refusals = _refusals.get()
-    status = response.status_code
-    if refusals is not None and (status in _REPEATED or status >= 500):  # noqa: PLR2004
-        refusals.append(response)
-        await response.aread()  # the SDK closes it unread
-
-
-def _watch(client: SDKClient) -> None:
-    """Have the client's transport remember refusals."""
-    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
-    if isinstance(hooks, dict):
-        for kind, hook in (("request", _forget), ("response", _remember)):
-            each = cast("dict[str, list[object]]", hooks).setdefault(kind, [])
-            if hook not in each:
-                each.append(hook)
 
 
 class SDKClient(Protocol):
@@ -149,7 +115,6 @@ class Sender(ABC):
 
         A timeout in seconds also bounds the wait for the reply's begin, retries and
         their pauses included: without that, a dead service takes several timeouts.
-        When it ends a pause of a watched SDK, the refusal before the pause is raised.
         """
         await import_sdk(self.sdk)
         import httpx2
@@ -159,39 +124,15 @@ class Sender(ABC):
         if isinstance(self._timeout, int | float):
             bound = self._timeout + _MARGIN_SECONDS
         send = cast("_Poster", client.post)
-        refusals: list[httpx2.Response] = []
-        token = None
-        if bound is not None and self.sdk not in _UNWATCHED:
-            _watch(client)
-            token = _refusals.set(refusals)
-        try:
-            async with asyncio.timeout(bound):
-                response = await send(
-                    self.path,
-                    cast_to=httpx2.Response,
-                    content=body,
-                    options=self._options(stream=stream),
-                    stream=True,
-                )
-        except TimeoutError as err:
-            if not refusals:
-                raise
-            raise self._refused(refusals[-1]) from err
-        finally:
-            if token is not None:
-                _refusals.reset(token)
+        async with asyncio.timeout(bound):
+            response = await send(
+                self.path,
+                cast_to=httpx2.Response,
+                content=body,
+                options=self._options(stream=stream),
+                stream=True,
+            )
         return Reply(response, self.request_id_header)
-
-    def _refused(self, response: httpx2.Response) -> Exception:
-        """Return the SDK's own error for a status."""
-        body: object = None
-        if response.is_stream_consumed:
-            body = response.text
-            with suppress(ValueError, RecursionError):
-                body = json.loads(response.text)
-        make = import_module(self.sdk).APIStatusError
-        text = f"Error code: {response.status_code}"
-        return cast("Exception", make(text, response=response, body=body))
 
     def _options(self, *, stream: bool) -> dict[str, object]:
         accept = "text/event-stream" if stream else "application/json"
