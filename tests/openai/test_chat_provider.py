@@ -309,7 +309,6 @@ async def test_silence_after_the_finish_reason_does_not_hold_the_reply_up(
     ("kind", "raw", "code"),
     [
         ("application/json", b'{"error":{"message":"x","code":429}}', "rate_limit"),
-        ("application/json", json.dumps(body()).encode(), "bad_response"),
         ("text/html", b"<html>", "bad_response"),
     ],
 )
@@ -317,6 +316,14 @@ async def test_body_of_another_kind_is_classified(server, make_chat, kind, raw, 
     """KF-122: a stream was asked for and something else came."""
     server.script(Answer(headers={"content-type": kind}, body=raw))
     assert (await failure(make_chat())).code == code
+
+
+async def test_a_whole_reply_in_place_of_a_stream_is_taken(server, make_chat):
+    """Some servers ignore that a stream was asked for."""
+    whole = json.dumps(body()).encode()
+    server.script(*[Answer(headers=JSON_TYPE, body=whole)] * 2)
+    got = await run(make_chat())
+    assert got == await make_chat().invoke(ASK)
 
 
 async def test_deltas_before_a_failure_are_shown_but_no_message(server, make_chat):
