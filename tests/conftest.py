@@ -16,6 +16,8 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_CUSTOM_HEADERS",
         "ANTHROPIC_MODEL",
+        "DEEPSEEK_API_KEY",
+        "DEEPSEEK_MODEL",
         "OPENAI_API_KEY",
         "OPENAI_MODEL",
         "OPENAI_BASE_URL",
