@@ -18,6 +18,8 @@ PACKAGE = Path(lighter_core.__file__).parent
 
 # A module imports modules of lower layers, or of its own layer without a cycle.
 LAYERS = {
+    "__main__": 9,
+    "_commands.doctor": 9,
     "_callables": 0,
     "_closing": 0,
     "_content": 0,
@@ -73,7 +75,12 @@ LAYERS = {
 }
 
 # They only name again what other modules hold, so nobody inside imports them.
-FACADES = {"__init__", "adapters.__init__", "plugins.__init__"}
+FACADES = {
+    "__init__",
+    "_commands.__init__",
+    "adapters.__init__",
+    "plugins.__init__",
+}
 
 # Public in its own module, but not a name of the package: for authors of plugins and
 # providers, or for the loop itself.
