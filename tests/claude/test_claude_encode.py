@@ -564,6 +564,9 @@ def test_images_and_files_become_blocks():
                 FilePart(b"{}", media_type="application/json"),
                 FilePart(PNG, media_type="image/png"),
                 FilePart(url="data:text/plain,a%20b"),
+                FilePart(url="https://host/c.JPG?x=.pdf"),
+                FilePart(url="https://host/d", media_type="image/webp; q=1"),
+                FilePart(url="https://host/e.png", media_type="application/pdf"),
             ]
         )
     )
@@ -571,6 +574,9 @@ def test_images_and_files_become_blocks():
     def document(kind: str, data: str, media_type: str, **title: str) -> dict:
         source = {"type": kind, "media_type": media_type, "data": data}
         return {"type": "document", "source": source, **title}
+
+    def address(url: str) -> dict:
+        return {"type": "url", "url": url}
 
     image = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
     assert turn["content"] == [
@@ -587,6 +593,9 @@ def test_images_and_files_become_blocks():
         document("text", "{}", "text/plain"),
         {"type": "image", "source": image},
         document("text", "a b", "text/plain"),
+        {"type": "image", "source": address("https://host/c.JPG?x=.pdf")},
+        {"type": "image", "source": address("https://host/d")},
+        {"type": "document", "source": address("https://host/e.png")},
     ]
 
 
@@ -597,7 +606,14 @@ def test_images_and_files_become_blocks():
         (ImagePart(url="data:image/bmp;base64,AA=="), "image/bmp"),
         (FilePart(b"x", media_type="application/zip"), "application/zip"),
         (FilePart(b"\xff\xfe", media_type="text/plain"), "UTF-8"),
-        (FilePart(b"x", media_type="video/mp4", name="secret.mp4"), "video/mp4"),
+        (FilePart(b"x", media_type="video/mp4", name="a.mp4"), "'a.mp4'.*video/mp4"),
+        (ImagePart(url="https://host/a", media_type="image/tiff"), "image/tiff"),
+        (ImagePart(url="https://h/a", media_type="application/pdf"), "JPEG, PNG"),
+        (FilePart(url="https://host/a.txt", media_type="text/plain"), "pass its data"),
+        (FilePart(url="https://h/a", media_type="image/bmp"), "FilePart.*image/bmp"),
+        (FilePart(url="https://h/a", media_type="text/csv"), "address of a PDF"),
+        (FilePart(url="file:///etc/passwd"), "FilePart from http.*'file'"),
+        (ImagePart(url="cat.png"), "ImagePart from http"),
     ],
 )
 def test_parts_that_cannot_be_taken_are_refused_by_name(part, named):

@@ -127,6 +127,15 @@ def test_file_by_its_address_is_refused_by_name():
     assert caught.value.code == "invalid_request"
 
 
+def test_what_is_no_image_is_refused_as_one():
+    """Which images a server takes, it knows itself; a PDF is none anywhere."""
+    other = ImagePart(b"x", media_type="image/heic")
+    (part,) = sent([UserMessage([other])])[0]["content"]
+    assert part["image_url"]["url"] == "data:image/heic;base64,eA=="
+    with pytest.raises(ModelError, match="no ImagePart of type 'application/pdf'"):
+        encode([UserMessage([ImagePart(b"x", media_type="application/pdf")])])
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_tools_say_strict_only_when_they_are(strict):
     """Left out it means false; not every server knows the word."""

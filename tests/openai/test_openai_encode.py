@@ -126,6 +126,42 @@ def test_parts_of_user_messages():
     ]
 
 
+def test_files_that_are_images_and_data_urls():
+    """An image is sent as one; a `data:` URL as base64, whatever its form."""
+    body = encode(
+        UserMessage(
+            [
+                FilePart(b"\x89PNG", media_type="image/png"),
+                FilePart(url="https://host/c", media_type="image/webp"),
+                FilePart(url="data:text/plain,a%20b"),
+            ]
+        )
+    )
+    first, second, third = body["input"][0]["content"]
+    assert first["image_url"] == "data:image/png;base64,iVBORw=="
+    assert second["image_url"] == "https://host/c"
+    assert third == {
+        "type": "input_file",
+        "filename": "file.txt",
+        "file_data": "data:text/plain;base64,YSBi",
+    }
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ImagePart(b"x", media_type="image/tiff"),
+        ImagePart(url="https://host/a", media_type="image/tiff"),
+        ImagePart(url="data:image/tiff;base64,AAAA"),
+        FilePart(b"x", media_type="image/tiff"),
+    ],
+)
+def test_images_of_another_type_are_refused_by_name(part):
+    """Before anything is sent."""
+    with pytest.raises(ModelError, match=r"ImagePart of type 'image/tiff'.*image/webp"):
+        encode(UserMessage([part]))
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_tools_say_whether_they_are_strict(strict):
     """Left out, the service might try strict on its own."""

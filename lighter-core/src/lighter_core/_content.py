@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+import binascii
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -98,12 +99,50 @@ class _Media(Value):
             raise ValueError(f"{name} needs either data or url, and not both")
         if self.data is not None and not self.media_type:
             raise ValueError(f"{name} with data needs its media_type, e.g. 'image/png'")
+        if self.url is not None:
+            try:
+                _split_data_url(self.url)
+            except ValueError as error:
+                raise ValueError(f"{name}.url is a data: URL {error}") from None
 
     def data_url(self) -> str:
-        """Return the address, or the bytes as a `data:` URL."""
-        if self.data is None:
+        """Return the address, or the bytes as a `data:` URL in base64."""
+        media = self.media()
+        if media is None:
             return str(self.url)
-        return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
+        media_type, data = media
+        return f"data:{media_type};base64,{b64encode(data).decode('ascii')}"
+
+    def media(self) -> tuple[str, bytes] | None:
+        """Return media type and bytes, also of a `data:` URL; `None` for an address."""
+        if self.data is not None:
+            return self.media_type or "", self.data
+        found = _split_data_url(self.url or "")
+        return found and (self.media_type or found[0], found[1])
+
+
+def _split_data_url(url: str) -> tuple[str, bytes] | None:
+    """Return media type and bytes of a `data:` URL; `None` for any other.
+
+    Raises:
+        ValueError: When it is none by RFC 2397, or its base64 by RFC 4648.
+    """
+    if url[:5].lower() != "data:":
+        return None
+    from urllib.parse import unquote_to_bytes
+
+    head, comma, body = url[5:].partition(",")
+    if not comma:
+        raise ValueError("without a comma: write data:<media type>;base64,<data>")
+    media_type, mark, form = head.rpartition(";")
+    data = unquote_to_bytes(body)
+    if not mark or form.strip().lower() != "base64":
+        return head.strip() or "text/plain", data
+    try:
+        data = b64decode(data, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"whose base64 is broken: {error}") from None
+    return media_type.strip() or "text/plain", data
 
 
 @dataclass(frozen=True, slots=True)

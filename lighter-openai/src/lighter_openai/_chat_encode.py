@@ -31,7 +31,7 @@ from lighter_core.adapters import (
 from ._chat_message import REASONING_KEYS
 from ._dialect import Target
 from ._encode import Options, output_format
-from ._input import file_name
+from ._input import as_image, file_name, need_image
 from ._replay import CallIds, argument_text, loss_of, may_replay, normal_name
 
 __all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
@@ -242,24 +242,31 @@ def _spoken(
 
 
 def _part(part: ContentPart, target: Target) -> dict[str, object]:
-    match part:
-        case TextPart():
-            return {"type": "text", "text": part.text}
-        case ImagePart():
-            return {"type": "image_url", "image_url": {"url": part.data_url()}}
-        case FilePart(data=None):
-            raise ModelError(
-                "Chat Completions takes no FilePart with a url: read the file and pass"
-                " its data and media_type",
-                "invalid_request",
-                provider=target.name,
-            )
-        case FilePart():
-            media_type = (part.media_type or "").lower()
-            if media_type in _AUDIO:
-                data = part.data_url().partition(",")[2]
-                audio = {"data": data, "format": _AUDIO[media_type]}
-                return {"type": "input_audio", "input_audio": audio}
-            name = part.name or file_name(media_type)
-            file = {"filename": name, "file_data": part.data_url()}
-            return {"type": "file", "file": file}
+    match as_image(part):
+        case TextPart(text=text):
+            return {"type": "text", "text": text}
+        case ImagePart() as image:
+            need_image(image, target)
+            return {"type": "image_url", "image_url": {"url": image.data_url()}}
+        case FilePart() as file:
+            return _file(file, target)
+
+
+def _file(part: FilePart, target: Target) -> dict[str, object]:
+    media = part.media()
+    if media is None:
+        raise ModelError(
+            "Chat Completions takes no FilePart with a url: read the file and pass its"
+            " data and media_type",
+            "invalid_request",
+            provider=target.name,
+        )
+    kind = media[0].lower()
+    if kind in _AUDIO:
+        data = part.data_url().partition(",")[2]
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": data, "format": _AUDIO[kind]},
+        }
+    name = part.name or file_name(kind)
+    return {"type": "file", "file": {"filename": name, "file_data": part.data_url()}}

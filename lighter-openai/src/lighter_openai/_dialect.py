@@ -22,6 +22,7 @@ class Dialect:
         base_url: The base URL when nothing else is given.
         extra_fields: Top-level fields that every request carries.
         parts: The parts of user messages that it takes beside text.
+        images: The media types of images that it takes; empty when they are not known.
         plain_reasoning: Whether reasoning is sent back in the clear. Where it is not,
             only reasoning items with encrypted content can be sent back.
         placeholder: What is sent as the reasoning of a turn with calls that has none,
@@ -40,6 +41,7 @@ class Dialect:
     base_url: str
     extra_fields: tuple[tuple[str, object], ...] = ()
     parts: frozenset[str] = frozenset({"image", "file"})
+    images: frozenset[str] = frozenset()
     plain_reasoning: bool = False
     placeholder: str | None = None
     calls_last: bool = False
@@ -53,6 +55,7 @@ OPENAI = Dialect(
     model_variable="OPENAI_MODEL",
     base_url_variable="OPENAI_BASE_URL",
     base_url="https://api.openai.com/v1",
+    images=frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
     extra_fields=(("store", False), ("include", ["reasoning.encrypted_content"])),
 )
 

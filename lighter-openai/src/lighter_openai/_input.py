@@ -33,7 +33,7 @@ from ._replay import (
     same_service,
 )
 
-__all__ = ["InputItems", "file_name"]
+__all__ = ["InputItems", "as_image", "file_name", "need_image"]
 
 
 class InputItems:
@@ -175,18 +175,48 @@ def _part(part: ContentPart, target: Target) -> dict[str, object]:
             "invalid_request",
             provider=target.name,
         )
-    match part:
-        case TextPart():
-            return {"type": "input_text", "text": part.text}
-        case ImagePart():
-            url = part.data_url()
+    match as_image(part):
+        case TextPart(text=text):
+            return {"type": "input_text", "text": text}
+        case ImagePart() as image:
+            need_image(image, target)
+            url = image.data_url()
             return {"type": "input_image", "image_url": url, "detail": "auto"}
-        case FilePart(data=None):
-            return {"type": "input_file", "file_url": part.url}
-        case FilePart():
-            name = part.name or file_name(part.media_type or "")
-            data = part.data_url()
+        case FilePart() as file:
+            media = file.media()
+            if media is None:
+                return {"type": "input_file", "file_url": file.url}
+            name, data = file.name or file_name(media[0]), file.data_url()
             return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def as_image(part: ContentPart) -> ContentPart:
+    """Return a file that is an image as one: the interfaces keep the two apart."""
+    if isinstance(part, FilePart):
+        media = part.media()
+        kind = (media[0] if media else part.media_type) or ""
+        if kind.lower().startswith("image/"):
+            return ImagePart(part.data, part.url, part.media_type)
+    return part
+
+
+def need_image(part: ImagePart, target: Target) -> None:
+    """Refuse an image of a media type that the service does not take.
+
+    Raises:
+        ModelError: `invalid_request`.
+    """
+    media = part.media()
+    given = media[0] if media else part.media_type
+    kind = (given or "").partition(";")[0].strip().lower()
+    known = target.dialect.images
+    if kind and kind not in known and (known or not kind.startswith("image/")):
+        what = ", ".join(sorted(known)) or "images; pass a FilePart"
+        raise ModelError(
+            f"{target.label} takes no ImagePart of type {kind!r}; it takes {what}",
+            "invalid_request",
+            provider=target.name,
+        )
 
 
 def file_name(media_type: str) -> str:
