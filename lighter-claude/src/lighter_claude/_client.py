@@ -6,13 +6,11 @@ functions: importing it takes seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from lighter_core.adapters import Sender, split_query
+from lighter_core.adapters import Connection, Sender, split_query
 
 if TYPE_CHECKING:
-    import httpx2
     from anthropic import AsyncAnthropic
 
 __all__ = ["Clients"]
@@ -25,24 +23,8 @@ class Clients(Sender):
     path: ClassVar[str] = "/v1/messages"
     request_id_header: ClassVar[str] = "request-id"
 
-    def __init__(
-        self,
-        *,
-        api_key: str,
-        base_url: str,
-        timeout: float | httpx2.Timeout | None = None,
-        max_retries: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        client: AsyncAnthropic | None = None,
-        http_client: httpx2.AsyncClient | None = None,
-    ) -> None:
-        super().__init__(
-            timeout=timeout,
-            max_retries=max_retries,
-            headers=headers,
-            client=client,
-            http_client=http_client,
-        )
+    def __init__(self, api_key: str, base_url: str, connection: Connection) -> None:
+        super().__init__(connection)
         self._api_key = api_key
         self._base_url = base_url
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict, cast
 
 from lighter_core import ModelError
-from lighter_core.adapters import need_base_url, need_integer, need_key, snapshot
+from lighter_core.adapters import need_integer, need_key, snapshot
 
 from ._encode import Options
-from ._target import BASE_URL, BASE_URL_VARIABLE, NAME
+from ._target import NAME
 from ._turns import SystemMode
 
 if TYPE_CHECKING:
     import httpx2
     from anthropic import AsyncAnthropic
 
-__all__ = ["ClaudeProviderOptions", "base_url_of", "request_options", "secrets_of"]
+__all__ = ["ClaudeProviderOptions", "request_options", "secrets_of"]
 
 _RESERVED = frozenset({"messages", "model", "stream", "system"})
 _LEAST_BUDGET = 1024
@@ -149,11 +149,3 @@ def secrets_of(api_key: str | None, client: AsyncAnthropic | None) -> tuple[str,
         getattr(client, "auth_token", None),
     ]
     return tuple(each for each in known if isinstance(each, str) and each)
-
-
-def base_url_of(base_url: str | None, client: AsyncAnthropic | None) -> str:
-    if client is not None:
-        return str(client.base_url)
-    return need_base_url(
-        base_url, variable=BASE_URL_VARIABLE, default=BASE_URL, provider=NAME
-    )

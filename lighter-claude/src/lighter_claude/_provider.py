@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 from lighter_core import (
     AssistantMessage,
@@ -14,31 +14,23 @@ from lighter_core import (
     ReasoningDelta,
 )
 from lighter_core.adapters import (
+    Connection,
     Exchange,
-    RefusedContext,
+    SDKProvider,
     endpoint_of,
-    need_client,
-    need_headers,
-    need_integer,
     need_model_id,
-    need_timeout,
-    note,
-    require_valid_history,
     secret_headers,
 )
 
 from ._client import Clients
 from ._codec import MessagesCodec
 from ._decode import joined
-from ._encode import Encoded, encode_request
+from ._encode import encode_request
 from ._errors import stopped, thinking_refused
-from ._options import base_url_of, request_options, secrets_of
-from ._target import BLANK_LINE, NAME, Target
+from ._options import request_options, secrets_of
+from ._target import BASE_URL, BASE_URL_VARIABLE, BLANK_LINE, NAME, Target
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     import httpx2
     from anthropic import AsyncAnthropic
 
@@ -53,7 +45,7 @@ _RECOVERED = (
 )
 
 
-class ClaudeProvider:
+class ClaudeProvider(SDKProvider):
     """Talks to the Anthropic Messages API.
 
     Making one imports no SDK and touches neither network nor files. One provider may
@@ -111,13 +103,22 @@ class ClaudeProvider:
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
+        connection = Connection(
+            base_url=base_url,
+            timeout=timeout,
+            max_retries=max_retries,
+            client=client,
+            http_client=http_client,
+            extra_headers=extra_headers,
+        )
         model = need_model_id(model_id, variable="ANTHROPIC_MODEL", provider=NAME)
-        need_client(client, kind="anthropic.AsyncAnthropic", provider=NAME)
-        need_integer("max_retries", max_retries, provider=NAME, low=0)
-        need_timeout(timeout, provider=NAME)
-        headers = need_headers(extra_headers, provider=NAME)
+        url = connection.check(
+            provider=NAME,
+            client="anthropic.AsyncAnthropic",
+            variable=BASE_URL_VARIABLE,
+            default=BASE_URL,
+        )
         secrets = secrets_of(api_key, client)
-        url = base_url_of(base_url, client)
         self._options = request_options(
             max_output_tokens=max_output_tokens,
             thinking=thinking,
@@ -129,32 +130,16 @@ class ClaudeProvider:
         )
         most = self._options.fields["max_tokens"]  # extra_body may say another
         self._whole = isinstance(most, int) and most <= _MOST_WHOLE
-        self._recover = recover
-        self._refused = RefusedContext()
-        self._secrets = (*secrets, *secret_headers(headers))
         self._target = Target(
             endpoint_of(url), model, pauses=bool(self._options.hosted_tools)
         )
-        self._codec = MessagesCodec(self._target)
-        self._clients = Clients(
-            api_key=secrets[0] if secrets else "",
-            base_url=url,
-            timeout=timeout,
-            max_retries=max_retries,
-            headers=headers,
-            client=client,
-            http_client=http_client,
+        self._reads = MessagesCodec(self._target)
+        super().__init__(
+            self._target,
+            Clients(secrets[0] if secrets else "", url, connection),
+            secrets=(*secrets, *secret_headers(extra_headers)),
+            recover=recover,
         )
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return NAME
-
-    @property
-    def model_id(self) -> str:
-        """The model that requests ask for."""
-        return self._target.model
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -174,7 +159,7 @@ class ClaudeProvider:
             return await self._last_of_stream(request)
         held: AssistantMessage | None = None
         for _ in range(_MOST_PAUSES + 1):
-            exchange = await self._send(request, held, stream=False)
+            exchange = await self._next(request, held, stream=False)
             try:
                 held = self._with(held, await exchange.message())
             finally:
@@ -203,7 +188,7 @@ class ClaudeProvider:
         """
         held: AssistantMessage | None = None
         for _ in range(_MOST_PAUSES + 1):
-            exchange = await self._send(request, held, stream=True)
+            exchange = await self._next(request, held, stream=True)
             apart = bool(held and held.reasoning)
             async with aclosing(exchange.events()) as events:
                 async for event in events:
@@ -224,69 +209,28 @@ class ClaudeProvider:
     ) -> AssistantMessage:
         return message if held is None else joined(held, message, self._target)
 
-    async def aclose(self) -> None:
-        """Close the connections; may be called more than once, and used again after."""
-        await self._clients.aclose()
+    def _encode(
+        self, request: ModelRequest, notes: list[str], *, stream: bool
+    ) -> bytes:
+        encoded = encode_request(
+            request, self._target, self._options, stream=stream, refused=self._refused
+        )
+        notes += encoded.notes
+        return encoded.body
 
-    async def __aenter__(self) -> Self:
-        return self
+    def _codec(self, request: ModelRequest) -> MessagesCodec:  # noqa: ARG002
+        return self._reads
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    def _lost(self, error: ModelError) -> str | None:
+        return _RECOVERED if thinking_refused(error) else None
 
-    async def _send(
+    async def _next(
         self, request: ModelRequest, held: AssistantMessage | None, *, stream: bool
     ) -> Exchange:
         """Send the request, or let a reply that paused go on."""
-        require_valid_history(request.messages, provider=NAME)
-        if held is not None:
-            request = _followed_by(request, held)
-        encoded = self._encode(request, stream=stream)
-        for text in encoded.notes:
-            note(text, provider=NAME)
-        try:
-            return await self._open(encoded.body, stream=stream)
-        except ModelError as err:
-            if not self._recover or not thinking_refused(err):
-                raise
-            self._refused.add(request.messages)
-            reduced = self._encode(request, stream=stream)
-            if reduced.body == encoded.body:
-                raise
-        note(_RECOVERED, provider=NAME)
-        return await self._open(reduced.body, stream=stream)
-
-    def _encode(self, request: ModelRequest, *, stream: bool) -> Encoded:
-        return encode_request(
-            request,
-            self._target,
-            self._options,
-            stream=stream,
-            refused=self._refused,
-        )
-
-    async def _open(self, body: bytes, *, stream: bool) -> Exchange:
-        return await Exchange.open(
-            self._clients, body, self._codec, stream=stream, secrets=self._secrets
-        )
-
-    def __repr__(self) -> str:
-        target = self._target
-        return (
-            f"{type(self).__name__}(model_id={target.model!r},"
-            f" base_url={target.endpoint!r})"
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__} cannot be copied or pickled: it holds a key and"
-            " connections; share it, or make another one from the same options"
-        )
+        if held is None:
+            return await self._send(request, stream=stream)
+        return await self._open(_followed_by(request, held), stream=stream)
 
 
 def _followed_by(request: ModelRequest, held: AssistantMessage) -> ModelRequest:

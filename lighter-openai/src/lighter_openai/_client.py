@@ -7,13 +7,11 @@ functions: importing it takes seconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from lighter_core.adapters import Sender, split_query
+from lighter_core.adapters import Connection, Sender, split_query
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import AsyncOpenAI
 
 __all__ = ["ChatClients", "Clients"]
@@ -25,11 +23,7 @@ class Clients(Sender):
     Args:
         api_key: The key; without one no `Authorization` header is sent.
         base_url: The endpoint.
-        timeout: Seconds, or the transport's own timeout.
-        max_retries: How often the SDK repeats a request.
-        headers: Headers for every request.
-        client: A client to use as it is.
-        http_client: A transport for the clients made here.
+        connection: How the service is reached, as it was given.
         isolated: Whether the headers that the SDK takes from the environment are kept
             back: they are meant for OpenAI.
     """
@@ -39,23 +33,13 @@ class Clients(Sender):
 
     def __init__(
         self,
-        *,
         api_key: str | None,
         base_url: str,
-        timeout: float | httpx2.Timeout | None = None,
-        max_retries: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        client: AsyncOpenAI | None = None,
-        http_client: httpx2.AsyncClient | None = None,
+        connection: Connection,
+        *,
         isolated: bool = False,
     ) -> None:
-        super().__init__(
-            timeout=timeout,
-            max_retries=max_retries,
-            headers=headers,
-            client=client,
-            http_client=http_client,
-        )
+        super().__init__(connection)
         self._api_key = api_key
         self._base_url = base_url
         self._isolated = isolated

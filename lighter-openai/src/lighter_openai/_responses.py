@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from lighter_core import ModelError
-from lighter_core.adapters import RefusedContext, snapshot
+from lighter_core.adapters import snapshot
 
 from ._base import BaseProvider, Connection
 from ._codec import ResponsesCodec
@@ -15,7 +15,6 @@ from ._encode import encode_request
 
 if TYPE_CHECKING:
     from lighter_core import ModelRequest
-    from lighter_core.adapters import Exchange
 
 __all__ = ["ResponsesProvider"]
 
@@ -56,11 +55,14 @@ class ResponsesProvider(BaseProvider):
         if hosted_tools is not None:
             fields["tools"] = _hosted(hosted_tools, dialect.name)
         super().__init__(
-            dialect, model_id, connection, fields=fields, extra_body=extra_body
+            dialect,
+            model_id,
+            connection,
+            fields=fields,
+            extra_body=extra_body,
+            recover=recover,
         )
-        self._recover = recover
         self._reads = ResponsesCodec(self._target)
-        self._refused = RefusedContext()
 
     def _encode(
         self, request: ModelRequest, notes: list[str], *, stream: bool
@@ -77,26 +79,15 @@ class ResponsesProvider(BaseProvider):
     def _codec(self, request: ModelRequest) -> ResponsesCodec:  # noqa: ARG002
         return self._reads
 
-    async def _open(
-        self, request: ModelRequest, body: bytes, *, stream: bool
-    ) -> Exchange:
-        try:
-            return await super()._open(request, body, stream=stream)
-        except ModelError as err:
-            if err.vendor_code != _UNREADABLE or not self._recover:
-                raise
-            # Another key or organisation cannot read the reasoning in the history, and
-            # never will: without it the conversation can go on.
-            self._refused.add(request.messages)
-            reduced = self._encode(request, [], stream=stream)
-            if reduced == body:
-                raise
-        lost = (
+    def _lost(self, error: ModelError) -> str | None:
+        if error.vendor_code != _UNREADABLE:
+            return None
+        # Another key or organisation cannot read the reasoning in the history, and
+        # never will: without it the conversation can go on.
+        return (
             f"{self.name!r} could not read the reasoning of earlier replies"
             f" ({_UNREADABLE}): the request was sent again without native context"
         )
-        self._report([lost])
-        return await super()._open(request, reduced, stream=stream)
 
 
 def _hosted(tools: object, name: str) -> list[object]:

@@ -5,8 +5,9 @@ loop, and one request with its reply. Everything here is for authors of provider
 applications need none of it. Nothing here imports an SDK or its transport before the
 first request.
 
-An adapter for a vendor's SDK brings a `Sender` that makes the SDK's client, a `Codec`
-that knows the vendor's replies and errors, and its own encoding of requests:
+An adapter for a vendor's SDK is an `SDKProvider`. It brings a `Sender` that makes the
+SDK's client, a `Codec` that knows the vendor's replies and errors, and its own encoding
+of requests. What happens then can be had alone too:
 
 ```python
 exchange = await Exchange.open(sender, body, codec, stream=True, secrets=(key,))
@@ -33,6 +34,7 @@ from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..history import require_valid_history
 from ..messages import seal_native
+from ._connection import Connection, SDKClient
 from ._exchange import Codec, Decoder, Exchange, LateDecoder
 from ._faults import (
     Service,
@@ -60,6 +62,7 @@ from ._options import (
     secret_headers,
     snapshot,
 )
+from ._provider import SDKProvider
 from ._raw import (
     Member,
     ShapeError,
@@ -72,11 +75,12 @@ from ._raw import (
 )
 from ._refused import RefusedContext
 from ._schemas import closed_schema, map_schema
-from ._sender import Reply, SDKClient, Sender, split_query
+from ._sender import Reply, Sender, split_query
 
 __all__ = [
     "ClientPool",
     "Codec",
+    "Connection",
     "Decoder",
     "EventStreamSplitter",
     "Exchange",
@@ -86,6 +90,7 @@ __all__ = [
     "RefusedContext",
     "Reply",
     "SDKClient",
+    "SDKProvider",
     "Sender",
     "Service",
     "ShapeError",

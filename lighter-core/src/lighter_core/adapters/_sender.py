@@ -4,42 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from .._clients import ClientPool, import_sdk
 from .._closing import Owned
+from ._connection import Connection, SDKClient
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Reply", "SDKClient", "Sender", "split_query"]
+__all__ = ["Reply", "Sender", "split_query"]
 
 _DRAIN_SECONDS = 0.1
 _LOOK_BYTES = 65_536
 _LOOK_SECONDS = 2.0
 _MARGIN_SECONDS = 0.5
 _closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
-
-
-class SDKClient(Protocol):
-    """What is used of an SDK's asynchronous client."""
-
-    @property
-    def with_options(self) -> Callable[..., Any]:
-        """Return a client with other options on the same connections."""
-        ...
-
-    @property
-    def post(self) -> Callable[..., Awaitable[Any]]:
-        """Send a request to a path below the base URL."""
-        ...
-
-    async def close(self) -> None:
-        """Close the client and its connections."""
-        ...
 
 
 class _Poster(Protocol):
@@ -70,11 +53,8 @@ class Sender(ABC):
     """Sends requests with the running loop's own client, or with one that was given.
 
     Args:
-        timeout: Seconds, or the transport's own `Timeout`; `None` leaves it to the SDK.
-        max_retries: How often the SDK repeats a request; `None` leaves it to the SDK.
-        headers: Headers for every request.
-        client: A client to use as it is; it is never closed here.
-        http_client: A transport for the clients made here; it is never closed here.
+        connection: How the service is reached. Its client and transport are used as they
+            are and never closed here.
     """
 
     sdk: ClassVar[str]
@@ -83,22 +63,15 @@ class Sender(ABC):
     """Where requests go, below the base URL."""
     request_id_header: ClassVar[str] = "x-request-id"
 
-    def __init__(
-        self,
-        *,
-        timeout: float | httpx2.Timeout | None = None,
-        max_retries: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        client: SDKClient | None = None,
-        http_client: httpx2.AsyncClient | None = None,
-    ) -> None:
-        self.headers: Mapping[str, str] = headers or {}
-        self.http_client = http_client
-        self._timeout = timeout
-        self._max_retries = max_retries
+    def __init__(self, connection: Connection) -> None:
+        self.headers: Mapping[str, str] = dict(connection.extra_headers or {})
+        self.http_client = connection.http_client
+        self._timeout = connection.timeout
+        self._max_retries = connection.max_retries
+        client = connection.client
         # Headers of one request are in the DEBUG log of some SDKs, a client's are not.
-        if client is not None and headers:
-            client = client.with_options(default_headers=dict(headers))
+        if client is not None and self.headers:
+            client = client.with_options(default_headers=dict(self.headers))
         self._given = client
         self._pool: ClientPool[SDKClient] = ClientPool(self.make, self._close)
 

@@ -1,0 +1,90 @@
+"""How a service is reached: the options that all providers on an SDK share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ._options import (
+    need_base_url,
+    need_client,
+    need_headers,
+    need_integer,
+    need_timeout,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Connection", "SDKClient"]
+
+
+class SDKClient(Protocol):
+    """What is used of an SDK's asynchronous client."""
+
+    @property
+    def base_url(self) -> object:
+        """Where the client's requests go; its text is the URL."""
+        ...
+
+    @property
+    def with_options(self) -> Callable[..., Any]:
+        """Return a client with other options on the same connections."""
+        ...
+
+    @property
+    def post(self) -> Callable[..., Awaitable[Any]]:
+        """Send a request to a path below the base URL."""
+        ...
+
+    async def close(self) -> None:
+        """Close the client and its connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How a service is reached, as an application gave it.
+
+    Attributes:
+        api_key: The key.
+        base_url: The endpoint.
+        timeout: Seconds, or the transport's own timeout.
+        max_retries: How often a failed request is repeated.
+        client: An SDK client to use as it is.
+        http_client: A transport for the SDK's clients.
+        extra_headers: Headers for every request.
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = field(default=None, repr=False)
+    timeout: float | httpx2.Timeout | None = None
+    max_retries: int | None = None
+    client: SDKClient | None = field(default=None, repr=False)
+    http_client: httpx2.AsyncClient | None = None
+    extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
+
+    def check(
+        self, *, provider: str, client: str, variable: str | None, default: str
+    ) -> str:
+        """Check all but the key; return the base URL.
+
+        Args:
+            provider: The provider's name, for errors.
+            client: The name of the SDK's class for a client.
+            variable: The environment variable that holds the base URL, if any.
+            default: The base URL when nothing else is given.
+
+        Raises:
+            ModelError: `invalid_request`, naming the option.
+        """
+        need_client(self.client, kind=client, provider=provider)
+        need_integer("max_retries", self.max_retries, provider=provider, low=0)
+        need_timeout(self.timeout, provider=provider)
+        need_headers(self.extra_headers, provider=provider)
+        if self.client is not None:
+            return str(self.client.base_url)
+        return need_base_url(
+            self.base_url, variable=variable, default=default, provider=provider
+        )

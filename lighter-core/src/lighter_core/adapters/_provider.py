@@ -1,0 +1,210 @@
+"""What all providers on a vendor's SDK have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, NoReturn
+
+from .._notes import note
+from ..errors import ModelError
+from ..events import ProviderStreamEvent
+from ..history import require_valid_history
+from ..messages import AssistantMessage
+from ..requests import ModelRequest
+from ._exchange import Codec, Exchange
+from ._faults import Service
+from ._refused import RefusedContext
+from ._sender import Sender
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["SDKProvider"]
+
+
+class SDKProvider(ABC):
+    """A provider on a vendor's SDK.
+
+    A subclass checks its options, and brings `_encode` and `_codec`; it may bring
+    `_lost` and `capabilities`. It keeps no history and serves many runs at once.
+
+    Args:
+        service: Whom requests are for.
+        sender: Sends them.
+        secrets: What must not show in errors and logs; `None` and empty ones are left
+            out.
+        recover: Whether a request whose native context is refused is sent once more
+            without it.
+
+    Example:
+        ```python
+        class AcmeProvider(SDKProvider):
+            def __init__(self, api_key: str | None = None, model_id: str | None = None):
+                key = need_key(api_key, variable="ACME_API_KEY", provider="acme")
+                model = need_model_id(model_id, variable="ACME_MODEL", provider="acme")
+                service = AcmeService(model)
+                super().__init__(service, AcmeSender(key), secrets=[key])
+
+            def _encode(self, request, notes, *, stream):
+                return encode_request(request, self._service, notes, stream=stream)
+
+            def _codec(self, request):
+                return AcmeCodec(self._service)
+        ```
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        sender: Sender,
+        *,
+        secrets: Iterable[str | None] = (),
+        recover: bool = True,
+    ) -> None:
+        self._service = service
+        self._sender = sender
+        self._secrets = tuple(each for each in secrets if each)
+        self._recover = recover
+        self._refused = RefusedContext()
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self._service.name
+
+    @property
+    def model_id(self) -> str:
+        """The model that requests ask for."""
+        return self._service.model
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The fields of a request, and the parts of a message, that are understood."""
+        return frozenset()
+
+    async def invoke(self, request: ModelRequest) -> AssistantMessage:
+        """Return the complete reply; it equals the message that `stream` ends with.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        exchange = await self._send(request, stream=False)
+        try:
+            return await exchange.message()
+        finally:
+            await exchange.aclose()
+
+    async def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield deltas as they arrive, then one `MessageEvent` with the whole reply.
+
+        The connection is released before the message is yielded, and when the generator
+        is closed.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        exchange = await self._send(request, stream=True)
+        async with aclosing(exchange.events()) as events:
+            async for event in events:
+                yield event
+
+    async def aclose(self) -> None:
+        """Close the connections; may be called more than once, and used again after."""
+        await self._sender.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    def _encode(
+        self, request: ModelRequest, notes: list[str], *, stream: bool
+    ) -> bytes:
+        """Return the body; say in `notes` what of the history is lost.
+
+        Leave out the native context of replies that are in `self._refused`.
+
+        Raises:
+            ModelError: `invalid_request` for what the service cannot take.
+        """
+
+    @abstractmethod
+    def _codec(self, request: ModelRequest) -> Codec:
+        """Return what reads the reply to the request."""
+
+    def _lost(self, error: ModelError) -> str | None:  # noqa: ARG002
+        """Return a note about what is lost when an error asks to do without it.
+
+        `None` for every error but a service's refusal of its own native context.
+        """
+        return None
+
+    async def _send(self, request: ModelRequest, *, stream: bool) -> Exchange:
+        """Check a request and send it.
+
+        Raises:
+            ModelError: For every failure.
+        """
+        require_valid_history(request.messages, provider=self.name)
+        if not request.messages:
+            raise ModelError(
+                f"there is nothing to send to {self._service.label}: the request has no"
+                " messages",
+                "invalid_request",
+                provider=self.name,
+            )
+        return await self._open(request, stream=stream)
+
+    async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
+        """Send a request; once more when the service refuses the native context in it.
+
+        A context that was refused once is refused for ever, so it is remembered.
+        """
+        notes: list[str] = []
+        body = self._encode(request, notes, stream=stream)
+        for text in notes:
+            note(text, provider=self.name)
+        try:
+            return await self._post(request, body, stream=stream)
+        except ModelError as err:
+            lost = self._lost(err) if self._recover else None
+            if lost is None:
+                raise
+            self._refused.add(request.messages)
+            reduced = self._encode(request, [], stream=stream)
+            if reduced == body:
+                raise
+        note(lost, provider=self.name)
+        return await self._post(request, reduced, stream=stream)
+
+    async def _post(
+        self, request: ModelRequest, body: bytes, *, stream: bool
+    ) -> Exchange:
+        codec = self._codec(request)
+        return await Exchange.open(
+            self._sender, body, codec, stream=stream, secrets=self._secrets
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(model_id={self.model_id!r},"
+            f" base_url={self._service.endpoint!r})"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: it holds a key and"
+            " connections; share it, or make another one from the same options"
+        )
