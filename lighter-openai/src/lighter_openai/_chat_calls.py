@@ -157,13 +157,16 @@ def legacy_call(value: object, text: str, ids: Ids) -> Call:
     return Call(public, text, legacy=True)
 
 
+_Place = int | str | None
+"""The index that the service wrote, if it can tell calls apart."""
+
+
 @dataclass(eq=False)
 class _Slot:
     """A call on its way."""
 
     id: str
-    index: object = None
-    given_id: str | None = None  # what the service wrote, before it was made unique
+    place: _Place = None
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
     extra: dict[str, object] = field(default_factory=dict[str, object])
@@ -171,16 +174,6 @@ class _Slot:
     joiner: TextJoiner = field(default_factory=TextJoiner)
     held: str = ""  # argument text that waits for the name
     legacy: bool = False
-
-    def fits(self, id_: str | None, index: object) -> bool:
-        """Tell whether a piece with this id and index can belong to the call."""
-        if isinstance(index, int) and isinstance(self.index, int):
-            if index != self.index:
-                return False
-            return id_ is None or self.given_id in {None, id_}
-        if id_ is not None and self.given_id is not None:
-            return id_ == self.given_id
-        return index == self.index
 
     def is_whole(self) -> bool:
         """Tell whether the arguments so far are a JSON object."""
@@ -201,6 +194,39 @@ class _Slot:
         return clean_text(dump_json(entry))
 
 
+class _Latest:
+    """Finds the latest call that a piece can belong to, however many there are.
+
+    Two indexes must be the same, then an id may be missing on one side; where an index is
+    missing, the ids decide.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, _Place, str | None], tuple[int, _Slot]] = {}
+        self._count = 0
+
+    def add(self, slot: _Slot, id_: str | None) -> None:
+        """Take the newest call, with the id that the service wrote."""
+        self._count += 1
+        for key in (
+            ("both", slot.place, id_),
+            ("place", slot.place, None),
+            ("id", None, id_),
+        ):
+            self._known[key] = self._count, slot
+
+    def find(self, place: _Place, id_: str | None) -> _Slot | None:
+        """Return the latest call that fits an index and an id."""
+        if id_ is None:
+            keys = [("place", place, None)]
+        elif place is None:
+            keys = [("id", None, id_), ("both", None, None)]
+        else:
+            keys = [("both", place, id_), ("both", place, None), ("both", None, id_)]
+        found = [self._known[key] for key in keys if key in self._known]
+        return max(found, key=lambda each: each[0])[1] if found else None
+
+
 class CallPieces:
     """Puts calls together from their pieces.
 
@@ -212,6 +238,7 @@ class CallPieces:
     def __init__(self, turn: Turn) -> None:
         self._ids = Ids(turn)
         self._slots: list[_Slot] = []
+        self._latest = _Latest()
 
     def add(self, value: object) -> list[ToolCallDelta]:
         """Take a piece; return what of it can be shown."""
@@ -252,7 +279,7 @@ class CallPieces:
         return calls, shown
 
     def _in_order(self) -> list[_Slot]:
-        indexed = {s.index: s for s in self._slots if isinstance(s.index, int)}
+        indexed = {s.place: s for s in self._slots if isinstance(s.place, int)}
         if len(indexed) < len(self._slots):
             return self._slots
         return [slot for _, slot in sorted(indexed.items())]
@@ -263,14 +290,15 @@ class CallPieces:
         id_, index = piece.get("id"), piece.get("index")
         if not isinstance(id_, str) or not id_.strip():
             id_ = None
-        name = function.get("name")
-        fitting = [each for each in self._slots if each.fits(id_, index)]
-        slot = fitting[-1] if fitting else None
-        if slot is None and id_ is None and index is None and self._slots:
+        place = index if isinstance(index, int | str) else None
+        slot = self._latest.find(place, id_)
+        if slot is None and id_ is None and place is None and self._slots:
             slot = self._slots[-1]
+        name = function.get("name")
         if slot is None or _begins_another(slot, name, function.get("arguments")):
-            slot = _Slot(self._ids.take(id_), index, given_id=id_)
+            slot = _Slot(self._ids.take(id_), place)
             self._slots.append(slot)
+            self._latest.add(slot, id_)
         return slot
 
     @staticmethod
