@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.chat_streams import call_chunk, chunk
 
 from lighter_core.adapters import ShapeError
-from lighter_openai._chat_calls import CallPieces, Turn
+from lighter_openai._chat_calls import Turn
+from lighter_openai._chat_pieces import CallPieces
 from lighter_openai._chat_stream import ChatStreamDecoder
 from lighter_openai._dialect import CHAT, Target
 

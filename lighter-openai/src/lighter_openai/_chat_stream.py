@@ -18,7 +18,7 @@ from lighter_core.adapters import (
     fast_load,
 )
 
-from ._chat_calls import CallPieces, Turn
+from ._chat_calls import Turn
 from ._chat_decode import error_in, require_finish, usage_in
 from ._chat_fields import Fields
 from ._chat_message import (
@@ -27,6 +27,7 @@ from ._chat_message import (
     content_pieces,
     reasoning_piece,
 )
+from ._chat_pieces import CallPieces
 from ._dialect import Target
 
 __all__ = ["ChatStreamDecoder"]
