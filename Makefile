@@ -9,6 +9,8 @@
 #   make model                    fetch the small model that `demo` and some tests use
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
+#   make changelog                what the next release's section will say
+#   make release VERSION=0.2.0    set the version everywhere and write that section
 
 VENV ?= .venv
 PYTHON ?=
@@ -19,7 +21,8 @@ export PYTHON
 inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
 
-.PHONY: demo test test-all smoke check format coverage model servers build clean
+.PHONY: demo test test-all smoke check format coverage model servers build changelog \
+	release clean
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -51,6 +54,7 @@ check: $(VENV)/.made-check
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy lighter-*/src tests/typing
 	$(VENV)/bin/pyright --pythonpath $(run)
+	$(VENV)/bin/zizmor --offline --quiet --no-progress --persona pedantic .github
 
 format: $(VENV)/.made-check
 	$(VENV)/bin/ruff check --fix-only --quiet .
@@ -67,10 +71,14 @@ servers: $(VENV)/.made-test
 	@PYTHONPATH=tests $(run) -m support.servers_setup
 
 build: $(VENV)/.made-package
-	rm -rf dist
-	for each in lighter-*/; do $(run) -m build --quiet --outdir dist $$each || exit 1; done
-	$(run) -m twine check --strict dist/*
-	$(VENV)/bin/check-wheel-contents dist/*.whl
+	scripts/build.sh $(run) dist
+
+changelog: $(VENV)/.made-package
+	@$(VENV)/bin/towncrier build --draft --version "$$($(run) scripts/release.py version)"
+
+release: $(VENV)/.made-package
+	$(run) scripts/release.py bump "$(VERSION)"
+	$(VENV)/bin/towncrier build --yes --version "$(VERSION)"
 
 clean:
 	rm -rf .venv .venv-3.* dist
