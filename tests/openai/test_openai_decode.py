@@ -61,6 +61,8 @@ def decode(body: bytes, size: int | None = None) -> tuple[list[Any], Any]:
         mine = [d.arguments for d in pieces if d.call_id == asked.call_id]
         assert "".join(mine) == asked.arguments
         assert {d.tool_name for d in pieces} <= {c.tool_name for c in got.tool_calls}
+    ids = {d.call_id for d in shown if isinstance(d, ToolCallDelta)}
+    assert ids <= {c.call_id for c in got.tool_calls}
     for delta in shown:
         if isinstance(delta, TextDelta | ReasoningDelta):
             delta.text.encode()
@@ -671,3 +673,107 @@ def test_types_that_are_no_text_are_no_python_error(odd):
     ]
     body = {"status": "completed", "output": items}
     assert decode_body(json.dumps(body).encode(), TARGET).content == "Hi"
+
+
+def _broken(*events: Any) -> list[Any]:
+    """A stream with the call of `add` begun, its pieces, and then the events."""
+    asked = call("add", '{"a": 1}')
+    begun = item_events(0, asked)[:-2]  # neither done event
+    return [created(), *begun, *events]
+
+
+CALL = call("add", '{"a": 1}')
+WHERE = {"item_id": "fc_1", "output_index": 0}
+LATE = {"type": "response.function_call_arguments.delta", **WHERE, "delta": " "}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [done(0, CALL), LATE, end([CALL])],
+        [done(0, call("add", '{"a": 2}')), end([])],
+        [done(0, CALL), end([call("add", '{"a": 2}'), message("x")])],
+        [done(0, {**CALL, "call_id": "call_9"}), end([])],
+        [done(0, {**CALL, "name": "sub"}), end([])],
+        [end([])],
+        [done(1, message("x")), end([message("x")])],
+        [end([message("x"), message("y", id_="msg_2")])],
+    ],
+    ids=["late", "item", "end", "id", "name", "nothing", "lacking", "others"],
+)
+def test_calls_that_contradict_their_pieces_are_refused(events):
+    """What was shown of a call is never less or other than what the message holds."""
+    assert failure(sse(_broken(*events))).code == "bad_response"
+
+
+@pytest.mark.parametrize("at", [0, 3, 8])
+def test_arguments_that_the_pieces_lacked_are_shown(at):
+    """As for texts: the whole item may go on where the pieces ended."""
+    events = [added(0, {**CALL, "arguments": ""})]
+    events.append({**LATE, "delta": CALL["arguments"][:at]})
+    shown, got = decode(sse([created(), *events, done(0, CALL), end([CALL])]))
+    assert got.tool_calls == (ToolCall("call_1", "add", '{"a": 1}'),)
+    assert len([e for e in shown if isinstance(e, ToolCallDelta)]) == (
+        2 if 0 < at < 8 else 1
+    )
+
+
+def test_done_text_of_arguments_does_not_count():
+    """The item decides; servers fill the event before it as they like."""
+    said = {"type": "response.function_call_arguments.done", **WHERE, "arguments": ""}
+    _, got = decode(sse(_broken(said, done(0, CALL), end([CALL]))))
+    assert got.tool_calls[0].arguments == '{"a": 1}'
+
+
+def test_two_items_with_one_id_are_two_calls():
+    """Fragments go by call, and each call has its own."""
+    twin = {**CALL, "call_id": "call_2", "arguments": "{}"}
+    shown, got = decode(sse([created(), *item_events(0, CALL), end([CALL, twin])]))
+    assert [c.arguments for c in got.tool_calls] == ['{"a": 1}', "{}"]
+    assert shown[-1] == ToolCallDelta("call_2", "add", "{}")
+
+
+def test_many_calls_are_not_decoded_in_quadratic_time():
+    """KF-107: 20,000 calls of one reply."""
+    calls = [call("t", "{}", number) for number in range(20_000)]
+    decoder, events = (
+        StreamDecoder(TARGET),
+        [e for n, c in enumerate(calls) for e in (added(n, c), done(n, c))],
+    )
+    for event in [*events, end(calls)]:
+        decoder.feed(json.dumps(event).encode())
+    assert decoder.message is not None
+    assert len(decoder.message.tool_calls) == 20_000
+
+
+STEPS = st.lists(
+    st.sampled_from(["added", "delta", "other", "done", "end item"]), max_size=8
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    steps=STEPS, whole_=st.sampled_from(["", "1", "11", "2", "112"]), last=st.booleans()
+)
+def test_fragments_are_the_arguments_or_the_reply_fails(steps, whole_, last):
+    """In any order of events; `decode` compares for each reply that is complete."""
+    item = call("t", whole_)
+    made = {
+        "added": added(0, {**item, "arguments": ""}),
+        "delta": {**LATE, "delta": "1"},
+        "other": {**LATE, "delta": "2"},
+        "done": {
+            **LATE,
+            "type": "response.function_call_arguments.done",
+            "arguments": "1",
+        },
+        "end item": done(0, item),
+    }
+    try:
+        _, got = decode(
+            sse([*(made[step] for step in steps), end([item] if last else [])])
+        )
+    except ModelError as error:
+        assert error.code == "bad_response"  # noqa: PT017
+    else:
+        assert len(got.tool_calls) in {0, 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lighter_core import ToolCall, ToolCallDelta
 from lighter_core.adapters import ShapeError, TextJoiner
 
 from ._items import Item, ReasoningKind
@@ -62,11 +63,17 @@ class Channel:
         return self.add(key, rest)
 
     def finish(self, whole: str) -> str:
-        """Take the whole text; return what is still to be shown."""
-        shown = "".join(self._shown)
+        """Take the whole text, clean; return what is still to be shown."""
+        shown = self.shown
         if not whole.startswith(shown):
             raise ShapeError("the finished reply differs from the pieces it came in")
+        self._shown = [whole]
         return whole[len(shown) :]
+
+    @property
+    def shown(self) -> str:
+        """All that was handed out."""
+        return "".join(self._shown)
 
 
 @dataclass(eq=False)
@@ -78,12 +85,41 @@ class Slot:
     id: str | None
     item: Item | None = None  # once it is complete
     kind: ReasoningKind | None = None  # which reasoning text came first
-    arguments: list[str] = field(default_factory=list[str])
+    arguments: Channel = field(default_factory=lambda: Channel(""))
     call: tuple[str, str] | None = None  # id and name, once they are known
     unshown: str = ""  # argument text that waits for them
-    joiner: TextJoiner = field(default_factory=TextJoiner)
     shown: bool = False  # whether its item was shown
     closed: dict[str, int] = field(default_factory=dict[str, int])  # parts by event
+
+    def add_arguments(self, piece: str) -> list[ToolCallDelta]:
+        """Take a piece of a call's arguments; return what can be shown."""
+        self.unshown += self.arguments.add((self.number, 0), piece)
+        return self.delta()
+
+    def delta(self) -> list[ToolCallDelta]:
+        """Return the argument text that waits, once it is known whose it is."""
+        if self.call is None or not self.unshown:
+            return []
+        text, self.unshown = self.unshown, ""
+        return [ToolCallDelta(*self.call, text)]
+
+    def finish_call(self, call: ToolCall) -> list[ToolCallDelta]:
+        """Take the whole call; return what of its arguments was not shown.
+
+        Raises:
+            ShapeError: When it is not the call that was shown.
+        """
+        known = call.call_id, call.tool_name
+        if self.shown_call and self.call != known:
+            raise ShapeError("a call has another id or name than its pieces had")
+        self.call = known
+        self.unshown += self.arguments.finish(call.arguments)
+        return self.delta()
+
+    @property
+    def shown_call(self) -> bool:
+        """Whether some of a call's arguments were handed out."""
+        return self.call is not None and bool(self.arguments.shown)
 
 
 class Slots:

@@ -12,7 +12,6 @@ from lighter_core import (
     ProviderStreamEvent,
     ReasoningDelta,
     TextDelta,
-    ToolCallDelta,
 )
 from lighter_core.adapters import (
     ShapeError,
@@ -124,11 +123,7 @@ class StreamDecoder:
         return _shown_text(self._whole(self._text, event, name, "content_index"))
 
     def _on_arguments(self, event: Event, _: bytes) -> list[ProviderStreamEvent]:
-        slot = self._slots.find(event)
-        piece = _delta(event)
-        slot.arguments.append(piece)
-        slot.unshown += slot.joiner.feed(piece)
-        return _shown_arguments(slot)
+        return [*self._slots.find(event).add_arguments(_delta(event))]
 
     def _on_item_added(self, event: Event, _: bytes) -> list[ProviderStreamEvent]:
         item = as_object(event.get("item"))
@@ -139,7 +134,7 @@ class StreamDecoder:
         known = isinstance(call_id, str) and isinstance(name, str)
         if item.get("type") == "function_call" and known and call_id and name:
             slot.call = clean_text(str(call_id)), clean_text(str(name))
-        return _shown_arguments(slot)
+        return [*slot.delta()]
 
     def _key(self, event: Event, index_name: str, slot: Slot) -> PartKey:
         index = event.get(index_name)
@@ -190,7 +185,6 @@ class StreamDecoder:
                 for index, whole in reasoning_texts(item, slot.kind)
             ]
             return _shown_reasoning("".join(pieces))
-        slot.shown = True
         return _shown_item(item, slot)
 
     def _on_end(self, event: Event, data: bytes) -> list[ProviderStreamEvent]:
@@ -226,16 +220,18 @@ class StreamDecoder:
         if output is not None and len(output) > len(items):
             items = items_in(member_text(data.decode(), "response"))
             by_id = {slot.id: slot for slot in self._slots.all if slot.id}
-            found = [by_id.get(str(item.value.get("id"))) for item in items]
-        else:
-            found = list(slots)
+            ids = [str(item.value.get("id")) for item in items]
+            slots = [by_id.pop(id_, Slot(-1, None, None)) for id_ in ids]
         kinds: list[ReasoningKind] = []
         late: list[ProviderStreamEvent] = []
-        for item, slot in zip(items, found, strict=True):
+        for item, slot in zip(items, slots, strict=True):
             if item.type == "reasoning":
-                kinds.append((slot and slot.kind) or reasoning_kind(item))
-            elif item.type not in {"message", ""} and not (slot and slot.shown):
-                late += _shown_item(item, slot or Slot(-1, None, None))
+                kinds.append(slot.kind or reasoning_kind(item))
+            elif item.type not in {"message", ""}:
+                late += _shown_item(item, slot)
+        missing = {*self._slots.all} - {*slots}
+        if any(slot.shown_call for slot in missing):
+            raise ShapeError("it lacks a call whose arguments came in pieces")
         return items, kinds, late
 
     _HANDLERS: ClassVar[Mapping[str, Callable[..., list[ProviderStreamEvent]]]] = {
@@ -269,29 +265,18 @@ def _shown_reasoning(text: str) -> list[ProviderStreamEvent]:
     return [ReasoningDelta(text)] if text else []
 
 
-def _shown_arguments(slot: Slot) -> list[ProviderStreamEvent]:
-    """Return the argument text that waits, once it is known whose it is."""
-    if slot.call is None or not slot.unshown:
-        return []
-    text, slot.unshown = slot.unshown, ""
-    return [ToolCallDelta(*slot.call, text)]
-
-
 def _shown_item(item: Item, slot: Slot) -> list[ProviderStreamEvent]:
     """Return what of an item, that is neither text nor reasoning, is still to be shown.
 
     Raises:
         ShapeError: When the arguments of a call differ from their pieces.
     """
-    if item.type != "function_call":
-        return [HostedToolItem(item.type, item.text)] if item.type else []
-    pieces, arguments = "".join(slot.arguments), item.value.get("arguments")
-    if not isinstance(arguments, str) or (pieces and arguments != pieces):
-        raise ShapeError("the arguments of a call differ from their pieces")
-    call = tool_call(item)
-    slot.call = slot.call or (call.call_id, call.tool_name)
-    slot.unshown += slot.joiner.finish() if pieces else call.arguments
-    return _shown_arguments(slot)
+    if item.type == "function_call":
+        return [*slot.finish_call(tool_call(item))]
+    if slot.shown or not item.type:
+        return []
+    slot.shown = True
+    return [HostedToolItem(item.type, item.text)]
 
 
 def _delta(event: Event) -> str:
