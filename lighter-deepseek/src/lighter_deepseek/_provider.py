@@ -67,7 +67,7 @@ class DeepSeekProvider(ResponsesProvider):
         base_url: Another endpoint, for gateways and tests.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
-        max_retries: How often the SDK repeats a failed request before a reply begins.
+        max_retries: How often a failed request is repeated before its reply begins.
         client: An SDK client to use as it is, with all that it takes from the
             environment; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.

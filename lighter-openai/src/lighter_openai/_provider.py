@@ -45,7 +45,7 @@ class OpenAIProvider(ResponsesProvider):
         base_url: Another endpoint; without it `OPENAI_BASE_URL` is read.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
-        max_retries: How often the SDK repeats a failed request before a reply begins.
+        max_retries: How often a failed request is repeated before its reply begins.
         client: An SDK client to use as it is; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.
         extra_headers: Headers for every request; they win over the SDK's own.

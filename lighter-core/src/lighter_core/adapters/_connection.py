@@ -29,6 +29,11 @@ class SDKClient(Protocol):
         ...
 
     @property
+    def max_retries(self) -> int:
+        """How often a request is repeated when nothing else is said."""
+        ...
+
+    @property
     def with_options(self) -> Callable[..., Any]:
         """Return a client with other options on the same connections."""
         ...

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from .._clients import ClientPool, import_sdk
 from .._closing import Owned
 from ._connection import Connection, SDKClient
+from ._retries import pause_before_retry
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,6 +53,10 @@ def split_query(base_url: str) -> tuple[str, dict[str, str] | None]:
 class Sender(ABC):
     """Sends requests with the running loop's own client, or with one that was given.
 
+    The SDK is one of those that Stainless generates: its client has `post`,
+    `with_options` and `max_retries`, its module an `APIConnectionError`, and errors with
+    an HTTP status have the `response`.
+
     Args:
         connection: How the service is reached. Its client and transport are used as they
             are and never closed here.
@@ -86,35 +91,62 @@ class Sender(ABC):
     async def post(self, body: bytes, *, stream: bool) -> Reply:
         """Send a body; return the reply, whose status is good and whose bytes wait.
 
-        A timeout in seconds also bounds the wait for the reply's begin, retries and
-        their pauses included: without that, a dead service takes several timeouts.
+        What the SDK would send again is sent again here, by the same rules, before a
+        reply begins and never after. A timeout in seconds also bounds the wait for the
+        reply's begin, repetitions and their pauses included: without that, a dead
+        service takes several timeouts. A pause that does not fit is not begun; the
+        refusal is raised instead.
+
+        Raises:
+            Exception: Whatever the SDK raises at last; `TimeoutError` at the bound.
         """
         await import_sdk(self.sdk)
+        client = self._given or await self._pool.get()
+        most, left = self._max_retries, None
+        if most is None:
+            most = client.max_retries
+        if isinstance(self._timeout, int | float):
+            left = self._timeout
+        started = asyncio.get_running_loop().time()
+        async with asyncio.timeout(None if left is None else left + _MARGIN_SECONDS):
+            taken = 0
+            while True:
+                try:
+                    return await self._attempt(client, body, taken, stream=stream)
+                except Exception as err:
+                    pause = pause_before_retry(err, self.sdk, taken)
+                    if pause is None or taken >= most:
+                        raise
+                    spent = asyncio.get_running_loop().time() - started
+                    if left is not None and spent + pause >= left:
+                        raise
+                taken += 1
+                await asyncio.sleep(pause)
+
+    async def _attempt(
+        self, client: SDKClient, body: bytes, taken: int, *, stream: bool
+    ) -> Reply:
         import httpx2
 
-        client = self._given or await self._pool.get()
-        bound = None
-        if isinstance(self._timeout, int | float):
-            bound = self._timeout + _MARGIN_SECONDS
-        send = cast("_Poster", client.post)
-        async with asyncio.timeout(bound):
-            response = await send(
-                self.path,
-                cast_to=httpx2.Response,
-                content=body,
-                options=self._options(stream=stream),
-                stream=True,
-            )
+        options = self._options(stream=stream)
+        if taken:  # as the SDKs count them
+            headers = cast("dict[str, object]", options["headers"])
+            options["headers"] = {**headers, "x-stainless-retry-count": str(taken)}
+        response = await cast("_Poster", client.post)(
+            self.path,
+            cast_to=httpx2.Response,
+            content=body,
+            options=options,
+            stream=True,
+        )
         return Reply(response, self.request_id_header)
 
     def _options(self, *, stream: bool) -> dict[str, object]:
         accept = "text/event-stream" if stream else "application/json"
         headers = {"Content-Type": "application/json", "Accept": accept}
-        options: dict[str, object] = {"headers": headers}
+        options: dict[str, object] = {"headers": headers, "max_retries": 0}
         if self._timeout is not None:
             options["timeout"] = self._timeout
-        if self._max_retries is not None:
-            options["max_retries"] = self._max_retries
         return options
 
     async def aclose(self) -> None:

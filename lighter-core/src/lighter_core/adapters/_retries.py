@@ -1,0 +1,88 @@
+"""When a request is sent again, and after which pause: the rules of the vendors' SDKs.
+
+The SDKs keep the refusal before a pause to themselves: a bound that ended the pause
+could tell nothing but silence. So their own repetitions are off, and these are instead.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Mapping
+from email.utils import mktime_tz, parsedate_tz
+from importlib import import_module
+from typing import cast
+
+__all__ = ["pause_before_retry"]
+
+_STATUSES = (408, 409, 429)  # and every 5xx
+_FIRST_SECONDS = 0.5
+_MOST_SECONDS = 8.0
+_MOST_DOUBLINGS = 10
+_MOST_ASKED_SECONDS = 120.0
+
+
+def pause_before_retry(error: Exception, sdk: str, taken: int) -> float | None:
+    """Return the seconds to wait before a request is sent again; `None` for never.
+
+    Sent again is what the SDKs send again: after a connection that broke, a timeout, and
+    the statuses 408, 409, 429 and 5xx; the header `x-should-retry` wins. A service may
+    ask for a pause of up to two minutes; what asks for more is not sent again.
+
+    Args:
+        error: What the SDK raised.
+        sdk: The SDK's module; its `APIConnectionError` is a connection that broke.
+        taken: How often the request was sent again already.
+    """
+    response: object = getattr(error, "response", None)
+    status: object = getattr(response, "status_code", None)
+    asked = 0.0
+    if isinstance(status, int):
+        headers = cast("Mapping[str, str]", getattr(response, "headers", {}))
+        told = headers.get("x-should-retry")
+        again = told == "true" or status in _STATUSES or status >= 500  # noqa: PLR2004
+        asked = _asked_seconds(headers)
+        if told == "false" or not again or asked > _MOST_ASKED_SECONDS:
+            return None
+    elif not _connection_broke(error, sdk):
+        return None
+    if asked:
+        return asked
+    seconds = min(_FIRST_SECONDS * 2.0 ** min(taken, _MOST_DOUBLINGS), _MOST_SECONDS)
+    return seconds * (1 - 0.25 * random.random())  # noqa: S311 - no secret
+
+
+def _connection_broke(error: Exception, sdk: str) -> bool:
+    broken: object = getattr(import_module(sdk), "APIConnectionError", None)
+    return (
+        isinstance(broken, type)
+        and isinstance(error, broken)
+        # A client on a foreign event loop: some SDKs call that a connection too.
+        and not isinstance(error.__cause__, RuntimeError)
+    )
+
+
+def _asked_seconds(headers: Mapping[str, str]) -> float:
+    """Return the pause that a reply asks for; 0 for none, and for what has passed."""
+    found = [
+        _number(headers.get("retry-after-ms")) / 1000,
+        _number(headers.get("retry-after")),
+        _seconds_until(headers.get("retry-after")),
+    ]
+    return max(next((each for each in found if not math.isnan(each)), 0.0), 0.0)
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return math.nan
+
+
+def _seconds_until(text: str | None) -> float:
+    date = parsedate_tz(text)
+    try:
+        return math.nan if date is None else mktime_tz(date) - time.time()
+    except (ValueError, OverflowError, OSError):
+        return math.nan
