@@ -8,60 +8,47 @@ sees the options (the key) that are meant for another.
 
 from __future__ import annotations
 
-import difflib
-import importlib
-import logging
+import inspect
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from ..errors import (
-    HookError,
     IncompatiblePluginError,
     PluginConflictError,
     PluginError,
     PluginLoadError,
-    PluginNotFoundError,
 )
-from ..hooks import EVENTS
-from ._metadata import InstalledPlugin, normal_name, read_installed
+from . import _missing
+from ._entries import (
+    SINGULAR,
+    SPECS,
+    Failure,
+    Key,
+    PluginEntry,
+    PluginState,
+    Rules,
+    entries_of,
+    owner_of,
+)
+from ._loading import PLUGIN_API, Loaded, api_problem, load_entry, register_plugin
+from ._metadata import InstalledPlugin, MetadataNote, Scan, normal_name, scan_installed
+from ._text import told, visible
 
 if TYPE_CHECKING:
-    import pluggy
-
     from ..provider import Provider
     from ..tools import Tool
 
-__all__ = ["PLUGIN_API", "InstalledPlugin", "Registry", "default_registry"]
-
-logger: logging.Logger = logging.getLogger("lighter.plugins")
-
-PLUGIN_API = 1
-"""The version of the plugin interface; a plugin without `PLUGIN_API` means 1."""
-
-_FIRST_PARTY: Mapping[str, str] = {
-    "claude": "lighter-claude",
-    "deepseek": "lighter-deepseek",
-    "local": "lighter-local",
-    "openai": "lighter-openai",
-    "openai-chat": "lighter-openai",
-}
-
-_SPECS: Mapping[str, tuple[str, ...]] = {
-    "providers": ("create_provider",),
-    "tools": ("get_tools",),
-    "hooks": EVENTS,
-}
-
-_SINGULAR = {"providers": "provider", "tools": "tools plugin", "hooks": "hooks plugin"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    plugin: object
-    manager: pluggy.PluginManager
+__all__ = [
+    "PLUGIN_API",
+    "PluginEntry",
+    "PluginState",
+    "Registry",
+    "default_registry",
+    "load_hooks",
+    "load_tools",
+]
 
 
 class Registry:
@@ -82,12 +69,15 @@ class Registry:
         block: Iterable[str] | None = None,
         scan: bool = True,
     ) -> None:
-        self._allow = _names(allow, "LIGHTER_PLUGINS_ALLOW")
-        self._block = _names(block, "LIGHTER_PLUGINS_BLOCK") or frozenset()
+        allowed, allow_source = _names(allow, "allow", "LIGHTER_PLUGINS_ALLOW")
+        blocked, block_source = _names(block, "block", "LIGHTER_PLUGINS_BLOCK")
+        self._rules = Rules(allowed, blocked or frozenset(), allow_source, block_source)
         self._scan = scan
-        self._own: dict[tuple[str, str], object] = {}
-        self._loaded: dict[tuple[str, str, str], _Loaded] = {}
-        self._lock = threading.RLock()
+        self._own: dict[tuple[str, str], Loaded] = {}
+        self._loaded: dict[Key, Loaded] = {}
+        self._failures: dict[Key, Failure] = {}
+        # It guards the tables only. No plugin's code runs while it is held.
+        self._lock = threading.Lock()
 
     def register(self, plugin: object, *, name: str, kind: str = "providers") -> None:
         """Add a plugin object of the application; it goes before installed ones.
@@ -95,32 +85,77 @@ class Registry:
         Raises:
             PluginConflictError: When another object has that name already.
             HookError: When the object implements nothing of its kind.
+            IncompatiblePluginError: When it is for another plugin interface.
         """
         _need_kind(kind)
+        source = f"the registered {SINGULAR[kind]} {name!r}"
+        if problem := api_problem(getattr(plugin, "PLUGIN_API", PLUGIN_API)):
+            raise IncompatiblePluginError(f"{source} {problem}", kind=kind, name=name)
+        made = register_plugin(plugin, name, SPECS[kind], source=source)
         with self._lock:
-            known = self._own.get((kind, name))
-            if known is plugin:
-                return
-            if known is not None:
-                raise PluginConflictError(
-                    f"the {_SINGULAR[kind]} {name!r} is registered already",
-                    kind=kind,
-                    name=name,
-                )
-            self._loaded[kind, name, ""] = _register(plugin, name, _SPECS[kind])
-            self._own[kind, name] = plugin
+            known = self._own.setdefault((kind, name), made)
+        if known.plugin is not plugin:
+            raise PluginConflictError(
+                f"the {SINGULAR[kind]} {name!r} is registered already",
+                kind=kind,
+                name=name,
+            )
 
-    def discover(self, kind: str | None = None) -> list[InstalledPlugin]:
-        """Return the installed plugins that are allowed; nothing is imported."""
+    def discover(self, kind: str | None = None) -> list[PluginEntry]:
+        """Return all plugins, each with its state; nothing is imported.
+
+        Those of the application come first, then the installed ones, blocked ones and
+        broken ones too, by kind, name and distribution.
+        """
         if kind is not None:
             _need_kind(kind)
-        if not self._scan:
-            return []
-        return [
-            entry
-            for entry in _installed()
-            if kind in (None, entry.kind) and self._permits(entry.dist)
+        with self._lock:
+            own, loaded, failures = list(self._own), set(self._loaded), self._failures
+            failures = dict(failures)
+        entries = [
+            PluginEntry(each, name, "", "", "", "registered", "")
+            for each, name in sorted(own)
         ]
+        if self._scan:
+            installed = _scan().plugins
+            entries += entries_of(installed, self._rules, loaded, failures)
+        return [entry for entry in entries if kind in (None, entry.kind)]
+
+    def notes(self) -> tuple[MetadataNote, ...]:
+        """Return what the scan found wrong with the metadata of distributions."""
+        return _scan().notes if self._scan else ()
+
+    def resolve(self, kind: str, name: str, *, dist: str | None = None) -> PluginEntry:
+        """Return the entry that a name stands for; nothing is imported.
+
+        Args:
+            kind: `"providers"`, `"tools"` or `"hooks"`.
+            name: The plugin's name, exactly.
+            dist: The distribution to take it from.
+
+        Raises:
+            PluginNotFoundError: When nothing that may be used serves the name.
+            PluginConflictError: When several distributions do, or when the name belongs
+                to another one; both are settled with `dist`.
+        """
+        _need_kind(kind)
+        wanted = None if dist is None else normal_name(dist.strip())
+        entries = self.discover(kind)
+        served = [each for each in entries if each.name == name]
+        usable = [each for each in served if each.state != "blocked"]
+        if wanted is not None:
+            usable = [each for each in usable if each.dist == wanted]
+        elif usable and usable[0].state == "registered":
+            return usable[0]
+        if not usable or wanted == "":
+            names = {each.name for each in entries if each.state != "blocked"}
+            raise _missing.missing(kind, name, wanted, served, names)
+        if len(usable) > 1:
+            raise _missing.conflict(kind, name, usable)
+        owner = owner_of(kind, name)
+        if wanted is None and owner not in (None, usable[0].dist):
+            raise _missing.foreign(usable[0], str(owner))
+        return usable[0]
 
     def create_provider(
         self, name: str, options: Mapping[str, object], *, dist: str | None = None
@@ -128,46 +163,69 @@ class Registry:
         """Load the provider plugin of that name and let it make a provider.
 
         Raises:
-            PluginError: When it is missing, ambiguous, broken or incompatible.
+            PluginError: When it is missing, ambiguous, broken or incompatible, or makes
+                something else than a provider.
+            Exception: What the plugin raises about its options, with a note saying who.
         """
         from ..provider import Provider
 
         loaded = self._load("providers", name, dist)
-        made = loaded.manager.hook.create_provider(name=name, options=options)
-        if not isinstance(made, Provider):
-            raise PluginError(
-                f"the provider plugin {name!r} made {type(made).__name__}, which is no"
-                " Provider: it needs `name`, `invoke` and `stream`",
-                kind="providers",
-                name=name,
-                dist=dist,
+        try:
+            made: object = loaded.manager.hook.create_provider(
+                name=name, options=options
             )
-        return made
+        except SystemExit as error:  # a factory must not end the program
+            raise _load_error(loaded, "providers", name, error) from error
+        except Exception as error:
+            error.add_note(f"raised by create_provider of {loaded.source}")
+            raise
+        if isinstance(made, Provider) and not isinstance(made, type):
+            return made
+        hint = ""
+        if inspect.iscoroutine(made):
+            made.close()  # it would warn that nobody awaited it
+            hint = "; write create_provider as a plain def"
+        what = "None" if made is None else visible(type(made).__name__)
+        what = f"the class {visible(made.__name__)}" if isinstance(made, type) else what
+        raise PluginError(
+            f"{loaded.source} made {what}, which is no Provider: it needs `name`,"
+            f" `invoke` and `stream`{hint}",
+            kind="providers",
+            name=name,
+            dist=loaded.dist or None,
+        )
 
     def load_tools(self, name: str, *, dist: str | None = None) -> list[Tool]:
         """Load the tools plugin of that name and return its tools.
 
         Raises:
-            PluginError: When it is missing, ambiguous, broken or incompatible.
+            PluginError: When it is missing, ambiguous, broken or incompatible, or gives
+                something else than tools.
         """
         from ..tools import Tool
 
         loaded = self._load("tools", name, dist)
-        groups: list[object] = loaded.manager.hook.get_tools() or [None]
-        given: list[object] = []  # pluggy leaves None out of its results
-        for group in groups:
-            given.extend(
-                cast("Iterable[object]", group) if _is_many(group) else [group]
-            )
+        given: list[object] = []
+        try:
+            # One plugin, so one result; pluggy leaves None out of its results.
+            results: list[object] = loaded.manager.hook.get_tools() or [None]
+            for each in results:
+                given.extend(
+                    cast("Iterable[object]", each) if _is_many(each) else [each]
+                )
+        except (Exception, SystemExit) as error:  # a declared border: part of loading
+            raise _load_error(loaded, "tools", name, error) from error
         tools = [each for each in given if isinstance(each, Tool)]
         for each in given:
             if not isinstance(each, Tool):
+                if inspect.iscoroutine(each):
+                    each.close()
                 raise PluginError(
-                    f"the tools plugin {name!r} gave {type(each).__name__}; get_tools"
-                    " must return an iterable of Tool objects",
+                    f"{loaded.source} gave {visible(type(each).__name__)}; get_tools must"
+                    " return an iterable of Tool objects",
                     kind="tools",
                     name=name,
-                    dist=dist,
+                    dist=loaded.dist or None,
                 )
         return tools
 
@@ -179,76 +237,38 @@ class Registry:
         """
         return self._load("hooks", name, dist).plugin
 
-    def _permits(self, dist: str) -> bool:
-        return dist not in self._block and (self._allow is None or dist in self._allow)
-
-    def _load(self, kind: str, name: str, dist: str | None) -> _Loaded:
+    def _load(self, kind: str, name: str, dist: str | None) -> Loaded:
+        entry = self.resolve(kind, name, dist=dist)
+        if entry.state == "registered":
+            return self._own[kind, name]
+        key = (kind, name, entry.dist)
+        if done := self._loaded.get(key):
+            return done
+        installed = InstalledPlugin(kind, name, entry.value, entry.dist, entry.version)
+        try:
+            made = load_entry(installed)
+        except (PluginLoadError, IncompatiblePluginError) as error:
+            known = isinstance(error, IncompatiblePluginError)
+            with self._lock:
+                self._failures[key] = Failure(
+                    "incompatible" if known else "failed", error.message
+                )
+            raise
         with self._lock:
-            if dist is None and (kind, name) in self._own:
-                return self._loaded[kind, name, ""]
-            entry = self._find(kind, name, dist)
-            key = (kind, name, entry.dist)
-            if key not in self._loaded:
-                self._loaded[key] = _import(entry)
-            return self._loaded[key]
+            self._failures.pop(key, None)
+            return self._loaded.setdefault(key, made)
 
-    def _find(self, kind: str, name: str, dist: str | None) -> InstalledPlugin:
-        wanted = None if dist is None else normal_name(dist.strip())
-        served = [entry for entry in self.discover(kind) if entry.name == name]
-        found = [e for e in served if wanted is None or e.dist == wanted]
-        if not found:
-            raise self._missing(kind, name, dist, served)
-        if len(found) > 1:
-            dists = ", ".join(f"{e.dist} {e.version}" for e in found)
-            raise PluginConflictError(
-                f"several distributions serve the {_SINGULAR[kind]} {name!r}: {dists}."
-                f" Choose one with dist={found[0].dist!r}, or uninstall the others",
-                kind=kind,
-                name=name,
-            )
-        owner = _FIRST_PARTY.get(name) if kind == "providers" else None
-        if owner is not None and wanted is None and found[0].dist != owner:
-            raise PluginConflictError(
-                f"the provider {name!r} belongs to {owner}, but {found[0].dist}"
-                f" {found[0].version} serves it here; if you trust that, say"
-                f" dist={found[0].dist!r}",
-                kind=kind,
-                name=name,
-                dist=found[0].dist,
-            )
-        return found[0]
 
-    def _missing(
-        self, kind: str, name: str, dist: str | None, served: Sequence[InstalledPlugin]
-    ) -> PluginNotFoundError:
-        what = _SINGULAR[kind]
-        if served:  # by another distribution than the one asked for
-            others = ", ".join(e.dist for e in served)
-            text = f"{dist!r} serves no {what} {name!r}; these do: {others}"
-            return PluginNotFoundError(text, kind=kind, name=name, dist=dist)
-        names = {entry.name for entry in self.discover(kind)}
-        names |= {own for own_kind, own in self._own if own_kind == kind}
-        listed = ", ".join(sorted(names)) or "none"
-        text = f"no {what} {name!r} is installed; installed: {listed}."
-        known = dict(_FIRST_PARTY) if kind == "providers" else dict[str, str]()
-        head = name.partition("/")[0].lower()
-        if head != name and head in {*names, *known}:
-            text += f" Write {head!r}, and the model id after a colon: '{head}:…'."
-        near = difflib.get_close_matches(name.lower(), {*names, *known}, 1, cutoff=0.75)
-        if name in known:
-            text += f" Install it: pip install {known[name]}"
-        elif near:
-            text += f" Did you mean {near[0]!r}?"
-            if near[0] not in names:
-                text += f" (pip install {known[near[0]]})"
-        elif known:
-            packages = ", ".join(sorted(set(known.values())))
-            text += f" Lighter's own are in the packages {packages} (pip install …)"
-        if self._allow is not None or self._block:
-            text += (
-                " (some are blocked by LIGHTER_PLUGINS_ALLOW or LIGHTER_PLUGINS_BLOCK)"
-            )
-        return PluginNotFoundError(text, kind=kind, name=name, dist=dist)
+def _load_error(
+    loaded: Loaded, kind: str, name: str, error: BaseException
+) -> PluginLoadError:
+    what = SPECS[kind][0]
+    return PluginLoadError(
+        f"{what} of {loaded.source} failed: {told(error)}",
+        kind=kind,
+        name=name,
+        dist=loaded.dist or None,
+    )
 
 
 def _is_many(value: object) -> bool:
@@ -256,91 +276,38 @@ def _is_many(value: object) -> bool:
 
 
 def _need_kind(kind: str) -> None:
-    if kind not in _SPECS:
-        raise ValueError(f"kind must be one of {', '.join(_SPECS)}, got {kind!r}")
+    if kind not in SPECS:
+        raise ValueError(f"kind must be one of {', '.join(SPECS)}, got {kind!r}")
 
 
-def _names(given: Iterable[str] | None, variable: str) -> frozenset[str] | None:
+def _names(
+    given: Iterable[str] | None, parameter: str, variable: str
+) -> tuple[frozenset[str] | None, str]:
+    """Return normalised names of distributions, and who gave them."""
+    source = f"Registry({parameter}=…)"
     if given is None:
         text = os.environ.get(variable)
         if text is None:
-            return None
+            return None, variable
         given = [part.strip() for part in text.split(",") if part.strip()]
+        source = variable
     elif isinstance(given, str):
         raise TypeError(
             f"allow and block take lists of distributions, got a str: write [{given!r}]"
         )
-    return frozenset(normal_name(each.strip()) for each in given)
-
-
-def _import(entry: InstalledPlugin) -> _Loaded:
-    """Import one entry point, check it, register it with a manager of its own."""
-    source = (
-        f"the {_SINGULAR[entry.kind]} {entry.name!r} of {entry.dist} {entry.version}"
-    )
-    module_name, _, attribute = entry.value.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-        plugin: object = module
-        for part in attribute.split(".") if attribute else ():
-            plugin = getattr(plugin, part)
-    except (Exception, SystemExit) as error:  # a declared border
-        raise PluginLoadError(
-            f"{source} cannot be imported: {type(error).__name__}: {error}",
-            kind=entry.kind,
-            name=entry.name,
-            dist=entry.dist,
-        ) from error
-    # The module speaks for the objects in it.
-    wanted = getattr(plugin, "PLUGIN_API", getattr(module, "PLUGIN_API", 1))
-    if wanted != PLUGIN_API:
-        raise IncompatiblePluginError(
-            f"{source} was written for plugin interface {wanted!r}; this lighter-core has"
-            f" {PLUGIN_API}. Install versions that fit each other",
-            kind=entry.kind,
-            name=entry.name,
-            dist=entry.dist,
-        )
-    try:
-        loaded = _register(plugin, entry.name, _SPECS[entry.kind])
-    except HookError as error:
-        raise PluginLoadError(
-            f"{source} is no plugin of its kind: {error}",
-            kind=entry.kind,
-            name=entry.name,
-            dist=entry.dist,
-        ) from error
-    logger.debug("loaded %s", source)
-    return loaded
-
-
-def _register(plugin: object, name: str, specs: Sequence[str]) -> _Loaded:
-    import pluggy
-
-    from .objects import check_plugin, new_manager
-
-    check_plugin(plugin, name, specs)
-    manager = new_manager()
-    try:
-        manager.register(plugin, name=name)
-        manager.check_pending()
-    except (pluggy.PluginValidationError, ValueError) as error:
-        raise HookError(
-            f"{name!r} cannot be registered: {error}", plugin=name
-        ) from error
-    return _Loaded(plugin, manager)
+    return frozenset(normal_name(each.strip()) for each in given), source
 
 
 _lock = threading.Lock()
-_scanned: list[InstalledPlugin] | None = None
+_scanned: Scan | None = None
 _default: Registry | None = None
 
 
-def _installed() -> list[InstalledPlugin]:
+def _scan() -> Scan:
     global _scanned  # noqa: PLW0603 - once per process
     with _lock:
         if _scanned is None:
-            _scanned = read_installed()
+            _scanned = scan_installed()
         return _scanned
 
 
@@ -351,3 +318,13 @@ def default_registry() -> Registry:
         if _default is None:
             _default = Registry()
         return _default
+
+
+def load_tools(name: str, *, dist: str | None = None) -> list[Tool]:
+    """Return the tools of an installed plugin: `default_registry().load_tools(…)`."""
+    return default_registry().load_tools(name, dist=dist)
+
+
+def load_hooks(name: str, *, dist: str | None = None) -> object:
+    """Return an installed hooks plugin: `default_registry().load_hooks(…)`."""
+    return default_registry().load_hooks(name, dist=dist)
