@@ -61,7 +61,14 @@ from .history import (
     check_history,
     repair_history,
 )
-from .hooks import AfterAgentHook, AfterModelHook, BeforeAgentHook, BeforeModelHook
+from .hooks import (
+    AfterAgentHook,
+    AfterModelHook,
+    BeforeAgentHook,
+    BeforeModelHook,
+    CallModel,
+    CallTool,
+)
 from .limits import RunLimits
 from .messages import (
     AssistantMessage,
@@ -93,7 +100,7 @@ from .results import AgentResponse, AgentStreamEvent, RunStatus
 from .tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
-    from .plugins.hookspecs import hookimpl as hookimpl
+    from .plugins.marks import hookimpl as hookimpl
     from .plugins.registry import PLUGIN_API as PLUGIN_API
     from .plugins.registry import Registry as Registry
     from .plugins.registry import default_registry as default_registry
@@ -110,6 +117,8 @@ __all__ = [
     "AssistantMessage",
     "BeforeAgentHook",
     "BeforeModelHook",
+    "CallModel",
+    "CallTool",
     "ContentPart",
     "FilePart",
     "FunctionTool",
@@ -177,7 +186,7 @@ _LATE = {
     "PLUGIN_API": "registry",
     "Registry": "registry",
     "default_registry": "registry",
-    "hookimpl": "hookspecs",
+    "hookimpl": "marks",
 }
 
 # A library is silent unless its application asks: without a handler of its own the

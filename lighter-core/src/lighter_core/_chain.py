@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .context import RunContext
 from .errors import HookError
-from .hooks import EVENTS, Hook, checked_replacement
+from .hooks import AROUND_TAKES, EVENTS, Hook, checked_replacement
 from .messages import ToolCall, ToolMessage
 
 if TYPE_CHECKING:
@@ -79,8 +80,11 @@ class HookChain:
     ) -> ToolCall | ToolMessage:
         """Pass a call through the `before_tool` hooks until one of them answers it."""
         decision: ToolCall | ToolMessage = call
+        cancelled = _cancel_requests()
         for step in self._steps["before_tool"]:
             decision = replace(await step(decision, run), call_id=call.call_id)
+            if _cancel_requests() > cancelled:  # a gate has swallowed it
+                raise asyncio.CancelledError
             if isinstance(decision, ToolMessage):
                 break
         return decision
@@ -99,11 +103,19 @@ class HookChain:
 
     async def end(self, response: AgentResponse[object], run: RunContext[Any]) -> None:
         """Run the `on_run_end` hooks; one that raises stops none of the others."""
+        cancelled = _cancel_requests()
         for step in self._steps["on_run_end"]:
             try:
                 await step(response, run)
-            except Exception:  # a declared border: the run has ended already
+            except (Exception, asyncio.CancelledError):  # a border: the run has ended
+                if _cancel_requests() > cancelled:  # it came from outside the hook
+                    raise
                 logger.exception("an on_run_end hook failed")
+
+
+def _cancel_requests() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _refuse_twice(given: Sequence[object]) -> None:
@@ -141,20 +153,58 @@ def _plugin_step(implementation: Implementation) -> _Step:
         call: Callable[[Any], Awaitable[Any]] | None = None,
     ) -> Any:
         given = {implementation.value_name: value, "run": run}
+        inner = None
         if call is not None:
-            given[implementation.call_name] = call
+            inner = given[implementation.call_name] = _Inside(call, implementation)
         try:
             result = function(**{key: given[key] for key in taken})
             if inspect.isawaitable(result):
                 result = await result
         except Exception as error:
-            _say_who(error, f"raised by the {event} hook of plugin {name!r}")
+            if inner is None or error is not inner.raised:
+                _say_who(error, f"raised by the {event} hook of plugin {name!r}")
             raise
+        finally:
+            if inner is not None:
+                inner.raised = None  # its traceback holds this frame
         if result is None and call is None:
             return value
         return checked_replacement(event, result, hook=event, plugin=name)
 
     return step
+
+
+class _Inside:
+    """The call inside an `around_*` hook.
+
+    It holds the hook to what the call takes, and knows what the call raised, which the
+    hook did not.
+    """
+
+    __slots__ = ("_call", "_hook", "raised")
+
+    def __init__(
+        self, call: Callable[[Any], Awaitable[Any]], hook: Implementation
+    ) -> None:
+        self._call, self._hook = call, hook
+        self.raised: Exception | None = None
+
+    async def __call__(self, value: Any) -> Any:
+        kind = AROUND_TAKES[self._hook.event]
+        if not isinstance(value, kind):
+            raise HookError(
+                f"the {self._hook.event} hook of plugin {self._hook.plugin!r} gave"
+                f" {self._hook.call_name} a {type(value).__name__}; it takes the"
+                f" {kind.__name__}",
+                hook=self._hook.event,
+                event=self._hook.event,
+                plugin=self._hook.plugin,
+            )
+        try:
+            return await self._call(value)
+        except Exception as error:
+            self.raised = error
+            raise
 
 
 def _say_who(error: Exception, note: str) -> None:

@@ -67,6 +67,7 @@ class _Call:
             await self._again()
         self._made += 1
         if setup.chain.has("around_model"):
+            request = replace(request, messages=request.messages)
             require_valid_history(request.messages, provider=setup.provider.name)
         started = time.perf_counter()
         if sink is None:
@@ -123,7 +124,8 @@ def _next_request(setup: LoopSetup, state: RunState) -> ModelRequest:
     if system is not None:
         messages.insert(0, system)
     specs = setup.specs
-    if setup.chain.has("before_model"):  # hooks may edit what they get in place
+    # Hooks may edit what they get in place.
+    if setup.chain.has("before_model") or setup.chain.has("around_model"):
         specs = tuple(deepcopy(each) for each in specs)
     return ModelRequest(messages, tool_specs=specs, output=spec)
 

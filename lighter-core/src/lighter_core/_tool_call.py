@@ -58,14 +58,18 @@ async def _executed(setup: LoopSetup, state: RunState, call: ToolCall) -> ToolMe
         tool = setup.tools.get(call.tool_name)
         if tool is None:
             return _unknown_tool(setup, call)
+        if call.call_id != context.call_id:  # an around_tool hook's own call
+            call = replace(call, call_id=str(context.call_id))
         try:
-            return await tool.answer(call, state.context)
+            result = await tool.answer(call, state.context)
         except asyncio.CancelledError:
             state.receipts[call.call_id] = "unknown" if tool.threaded else "cancelled"
             raise
         except BaseException:
             state.receipts[call.call_id] = "finished"  # by leaving the run
             raise
+        state.receipts[call.call_id] = "finished"  # also when a hook after it fails
+        return result
 
     decision = await chain.decide(call, context) if chain.has("before_tool") else call
     if isinstance(decision, ToolMessage):

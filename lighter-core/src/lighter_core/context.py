@@ -31,12 +31,6 @@ class RunContext(Generic[DepsT_co]):
     A tool gets it through a parameter annotated `RunContext[…]`, which the model never
     sees; a hook through an argument named `run` or as its second argument.
 
-    Attributes:
-        run_id: A random id of the run; `None` for a direct call of a `Model`.
-        deps: What the application passed as `deps=`: its database, its user, ….
-        call_id: Inside a tool the id of the call, else `None`. The service chooses it,
-            so it is new for each attempt: do not build idempotency on it alone.
-
     Example:
         ```python
         @tool
@@ -46,7 +40,7 @@ class RunContext(Generic[DepsT_co]):
         ```
     """
 
-    __slots__ = ("_progress", "call_id", "deps", "run_id")
+    __slots__ = ("_call_id", "_deps", "_progress", "_run_id")
 
     def __init__(
         self,
@@ -56,10 +50,29 @@ class RunContext(Generic[DepsT_co]):
         call_id: str | None = None,
         progress: RunProgress | None = None,
     ) -> None:
-        self.deps: DepsT_co = deps
-        self.run_id: str | None = run_id
-        self.call_id: str | None = call_id
+        self._deps = deps
+        self._run_id = run_id
+        self._call_id = call_id
         self._progress = progress or RunProgress()
+
+    @property
+    def run_id(self) -> str | None:
+        """A random id of the run; `None` for a direct call of a `Model`."""
+        return self._run_id
+
+    @property
+    def deps(self) -> DepsT_co:
+        """What the application passed as `deps=`: its database, its user, …."""
+        return self._deps
+
+    @property
+    def call_id(self) -> str | None:
+        """In a tool and in a tool's hooks the id of the call, else `None`.
+
+        The service chooses it, so it is new for each attempt: do not build idempotency
+        on it alone.
+        """
+        return self._call_id
 
     @property
     def model_calls(self) -> int:
@@ -78,7 +91,10 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The input and the messages completed so far, without the system prompt."""
+        """The input and the messages completed so far, without the system prompt.
+
+        While a tool runs, the last reply's calls have no results yet.
+        """
         return (*self._progress.input, *self._progress.new)
 
     def for_call(self, call_id: str) -> RunContext[DepsT_co]:

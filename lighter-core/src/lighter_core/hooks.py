@@ -23,6 +23,7 @@ from .messages import (
 from .requests import AgentRequest, ModelRequest
 
 __all__ = [
+    "AROUND_TAKES",
     "EVENTS",
     "AfterAgentHook",
     "AfterModelHook",
@@ -78,6 +79,13 @@ _RETURNS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
+AROUND_TAKES: Mapping[str, type] = {
+    "around_model": ModelRequest,
+    "around_tool": ToolCall,
+}
+"""What the call inside an `around_*` hook takes."""
+
+
 def checked_replacement(
     event: str, value: object, *, hook: str, plugin: str | None
 ) -> object:
@@ -89,11 +97,11 @@ def checked_replacement(
     kinds, expected = _RETURNS[event]
     if isinstance(value, kinds) and (event != "after_agent" or _is_history(value)):
         return value
-    keep = ", or None to keep the value"
+    keep = event not in ("around_model", "around_tool", "on_run_end")
     where = f" of plugin {plugin!r}" if plugin else ""
     raise HookError(
         f"the {event} hook {hook!r}{where} returned {type(value).__name__}; it must"
-        f" return {expected}{'' if event.startswith('around') else keep}",
+        f" return {expected}{', or None to keep the value' if keep else ''}",
         hook=hook,
         event=event,
         plugin=plugin,

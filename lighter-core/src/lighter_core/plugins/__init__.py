@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .hookspecs import hookimpl as hookimpl
+    from .marks import hookimpl as hookimpl
 
 __all__ = ["hookimpl"]
 
 
 def __getattr__(name: str) -> object:
     if name == "hookimpl":
-        from .hookspecs import hookimpl
+        from .marks import hookimpl
 
         return hookimpl
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

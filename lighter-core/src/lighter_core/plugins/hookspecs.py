@@ -1,9 +1,10 @@
 """The functions that plugins may implement.
 
-Mark an implementation with `@lighter_core.hookimpl`; it may take any subset of the
-arguments, by name. `create_provider` and `get_tools` are called on the one plugin that
-was asked for. The others run at their point of the loop, may be `def` or `async def`,
-and return a replacement, or `None` to keep the value.
+Mark an implementation with `@lighter_core.hookimpl`, or with `@hookimpl.before_tool` and
+the like, which a type checker holds to the spec. It may take any subset of the arguments,
+by name. `create_provider` and `get_tools` are called on the one plugin that was asked
+for. The others run at their point of the loop, may be `def` or `async def`, and return a
+replacement, or `None` to keep the value.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
     from ..results import AgentResponse
     from ..tools import Tool
 
-__all__ = ["PROJECT", "hookimpl", "hookspec"]
+__all__ = ["PROJECT", "hookspec"]
 
 PROJECT = "lighter"
 """The project name of Lighter's pluggy markers."""
 
 hookspec: Final = pluggy.HookspecMarker(PROJECT)
-hookimpl: Final = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec(firstresult=True)

@@ -10,6 +10,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pluggy
@@ -79,8 +80,8 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
     """
     if inspect.isroutine(plugin):
         raise HookError(
-            f"{name} is a function; say when it runs, e.g. BeforeModelHook(hook_name=…,"
-            " hook_function=…), or pass an object whose methods are marked @hookimpl",
+            f"{name} is a function; say when it runs: @hookimpl.before_model above it,"
+            " or BeforeModelHook(hook_name=…, hook_function=…)",
             plugin=name,
         )
     if inspect.isclass(plugin):
@@ -107,6 +108,13 @@ def check_plugin(plugin: object, name: str, specs: Sequence[str]) -> None:
             continue
         spec = str(mark.get("specname") or attribute)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
         _check_function(name, spec, function, cast("dict[str, object]", mark))
+        if spec in found:
+            raise HookError(
+                f"plugin {name!r} implements {spec} twice, and nothing says which goes"
+                " first; make one function of both, or list the functions in hooks=[…]",
+                event=spec,
+                plugin=name,
+            )
         found.append(spec)
     if not any(spec in found for spec in specs):
         raise HookError(
@@ -173,8 +181,9 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
     """
     manager = new_manager()
     found: dict[int, list[Implementation]] = {}
-    for number, plugin in enumerate(plugins):
-        name = plugin_name(plugin)
+    for number, given in enumerate(plugins):
+        name = plugin_name(given)
+        plugin = _as_plugin(given)
         check_plugin(plugin, name, EVENTS)
         try:
             manager.register(plugin, name=f"{number}:{name}")
@@ -182,8 +191,18 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
             raise HookError(
                 f"plugin {name!r} cannot be registered: {error}", plugin=name
             ) from error
-        found[id(plugin)] = _of_plugin(manager, plugin, name)
+        found[id(given)] = _of_plugin(manager, plugin, name)
     return found
+
+
+def _as_plugin(given: object) -> object:
+    """Return a marked function as a plugin that has nothing else."""
+    if not inspect.isroutine(given) or not isinstance(
+        getattr(given, _MARK, None), dict
+    ):
+        return given
+    mark = cast("Mapping[str, object]", getattr(given, _MARK))
+    return SimpleNamespace(**{str(mark.get("specname") or given.__name__): given})
 
 
 def _of_plugin(
