@@ -44,6 +44,7 @@ from .errors import (
     ToolDefinitionError,
     ToolError,
 )
+from .documents import messages_from_json, messages_to_json
 from .events import (
     HostedToolItem,
     MessageEvent,
@@ -102,8 +103,12 @@ from .tools import FunctionTool, Tool, tool
 if TYPE_CHECKING:
     from .plugins.marks import hookimpl as hookimpl
     from .plugins.registry import PLUGIN_API as PLUGIN_API
+    from .plugins.registry import PluginEntry as PluginEntry
+    from .plugins.registry import PluginState as PluginState
     from .plugins.registry import Registry as Registry
     from .plugins.registry import default_registry as default_registry
+    from .plugins.registry import load_hooks as load_hooks
+    from .plugins.registry import load_tools as load_tools
 
 __all__ = [
     "PLUGIN_API",
@@ -143,9 +148,11 @@ __all__ = [
     "OutputError",
     "OutputSpec",
     "PluginConflictError",
+    "PluginEntry",
     "PluginError",
     "PluginLoadError",
     "PluginNotFoundError",
+    "PluginState",
     "Provider",
     "ProviderContractError",
     "ProviderRequest",
@@ -178,15 +185,23 @@ __all__ = [
     "check_history",
     "default_registry",
     "hookimpl",
+    "load_hooks",
+    "load_tools",
+    "messages_from_json",
+    "messages_to_json",
     "repair_history",
     "tool",
 ]
 
 _LATE = {
     "PLUGIN_API": "registry",
+    "PluginEntry": "registry",
+    "PluginState": "registry",
     "Registry": "registry",
     "default_registry": "registry",
     "hookimpl": "marks",
+    "load_hooks": "registry",
+    "load_tools": "registry",
 }
 
 # A library is silent unless its application asks: without a handler of its own the

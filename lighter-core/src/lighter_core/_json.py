@@ -94,6 +94,9 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def load_json(text: str | bytes) -> object:
     """Parse JSON strictly.
 
@@ -101,7 +104,11 @@ def load_json(text: str | bytes) -> object:
         ValueError: For anything that is not JSON, the tokens NaN and Infinity, nesting
             that is too deep and numbers that are too long.
     """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    if text.startswith("\ufeff"):
+        raise ValueError("the JSON begins with a byte order mark")
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None

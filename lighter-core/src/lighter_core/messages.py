@@ -133,6 +133,14 @@ class Usage(Value):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
 
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value: object = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise ValueError(
+                    f"Usage.{name} must be a whole number from 0, got {value!r}"
+                )
+
     @property
     def total_tokens(self) -> int:
         """Input and output together."""
