@@ -32,7 +32,7 @@ from ._chat_message import REASONING_KEYS
 from ._dialect import Target
 from ._encode import Options, output_format
 from ._input import as_image, file_name, need_image
-from ._replay import CallIds, argument_text, loss_of, may_replay, normal_name
+from ._replay import CallIds, argument_text, loss_of, normal_name, obstacle
 
 __all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
 
@@ -151,15 +151,14 @@ class _Messages:
         self._target = target
         self._reasoning = reasoning
         self._notes = notes
-        self._ids = CallIds(messages, target, _LONGEST_ID)
+        self._ids = CallIds(_LONGEST_ID)
         self._legacy = False  # whether they answer a call in the older form
 
     def texts(self) -> Iterator[str]:
         """Yield the JSON text of each message."""
         for message in self._messages:
             if isinstance(message, AssistantMessage):
-                self._ids.begin()
-                text = self._replayed(message) or self._rebuilt(message)
+                text = self._reply(message)
                 if text:
                     yield text
             elif isinstance(message, ToolMessage):
@@ -167,18 +166,21 @@ class _Messages:
             else:
                 yield dump_json(_spoken(message, self._target))
 
-    def _replayed(self, message: AssistantMessage) -> str | None:
-        """Return the message as the service wrote it, if it can be sent so."""
-        native = message.native
+    def _reply(self, message: AssistantMessage) -> str | None:
+        """Return the text of a reply; `None` for one that says nothing."""
         self._legacy = False
-        if native is None or not may_replay(message, self._target):
-            return None
-        found = elements(native.items)
-        value = as_object(found[0][0]) if len(found) == 1 else None
-        if value is None:
-            return None
+        why = obstacle(message, self._target) or self._ids.obstacle(message)
+        native = _native_message(message) if why is None else None
+        self._ids.begin(message, rebuilt=native is None)
+        if native is None:
+            return self._rebuilt(message, why or "its native context is no message")
+        return self._replayed(message, *native)
+
+    def _replayed(
+        self, message: AssistantMessage, value: Mapping[str, object], text: str
+    ) -> str:
+        """Return the message as the service wrote it."""
         self._legacy = "function_call" in value
-        text = found[0][1]
         if self._reasoning == "drop" and any(key in value for key in REASONING_KEYS):
             kept = [m.whole for m in members(text) if m.key not in REASONING_KEYS]
             return f"{{{','.join(kept)}}}"
@@ -190,10 +192,11 @@ class _Messages:
             )
         return text
 
-    def _rebuilt(self, message: AssistantMessage) -> str | None:
+    def _rebuilt(self, message: AssistantMessage, why: str) -> str | None:
         """Return the message made from public fields; `None` for an empty one."""
         thought = self._thought(message)
-        note = loss_of(message, self._target, reasoning_kept=thought is not None)
+        kept = thought is not None
+        note = loss_of(message, self._target, why, reasoning_kept=kept)
         if note is not None and note not in self._notes:
             self._notes.append(note)
         if not message.content and not message.tool_calls:
@@ -230,6 +233,15 @@ class _Messages:
             return {"role": "function", "name": name, "content": message.tool_output}
         id_ = self._ids.of_result(message.call_id)
         return {"role": "tool", "tool_call_id": id_, "content": message.tool_output}
+
+
+def _native_message(
+    message: AssistantMessage,
+) -> tuple[Mapping[str, object], str] | None:
+    """Return the service's own message and its text, if that is what is kept."""
+    found = elements(message.native.items) if message.native else []
+    value = as_object(found[0][0]) if len(found) == 1 else None
+    return None if value is None else (value, found[0][1])
 
 
 def _spoken(

@@ -28,8 +28,8 @@ from ._replay import (
     CallIds,
     argument_text,
     loss_of,
-    may_replay,
     normal_name,
+    obstacle,
     same_service,
 )
 
@@ -59,32 +59,36 @@ class InputItems:
         self._refused = refused
         self._notes = notes
         self._sent: set[str] = set()  # one reply twice would repeat its ids: refused
-        self._ids = CallIds([m for m in messages if m not in refused], target)
+        self._ids = CallIds()
 
     def texts(self) -> Iterator[str]:
         """Yield the JSON text of the items that the messages become."""
         for message in self._messages:
             if isinstance(message, AssistantMessage):
-                self._ids.begin()
-                items = self._replayed(message)
-                if items is None:
-                    self._note(message)
-                    items = map(dump_json, self._rebuilt(message))
-                yield from items
+                yield from self._reply(message)
             elif isinstance(message, ToolMessage):
                 yield dump_json(self._result(message))
             else:
                 yield dump_json(_spoken(message, self._target))
 
-    def _replayed(self, message: AssistantMessage) -> Iterator[str] | None:
-        """Return the items as the service wrote them, if they can be sent so."""
+    def _reply(self, message: AssistantMessage) -> Iterator[str]:
+        why = self._obstacle(message)
+        self._ids.begin(message, rebuilt=why is not None)
         native = message.native
-        if native is None or message in self._refused or native.items in self._sent:
-            return None
-        if not may_replay(message, self._target):
-            return None
-        self._sent.add(native.items)
-        return self._native(message, native.items.strip()[1:-1].strip())
+        if why is None and native is not None:
+            self._sent.add(native.items)
+            return self._native(message, native.items.strip()[1:-1].strip())
+        self._note(message, why or "")
+        return map(dump_json, self._rebuilt(message))
+
+    def _obstacle(self, message: AssistantMessage) -> str | None:
+        """Return why a reply cannot be sent as the service wrote it, if it cannot."""
+        why = obstacle(message, self._target)
+        if why is None and message in self._refused:
+            return "the service refused its native context"
+        if why is None and message.native and message.native.items in self._sent:
+            return "it stands in the history twice"
+        return why or self._ids.obstacle(message)
 
     def _native(self, message: AssistantMessage, items: str) -> Iterator[str]:
         placeholder = self._target.dialect.placeholder
@@ -128,9 +132,9 @@ class InputItems:
         own = native is not None and native.provider == dialect.name
         return message.reasoning if own else None
 
-    def _note(self, message: AssistantMessage) -> None:
+    def _note(self, message: AssistantMessage, why: str) -> None:
         kept = bool(message.reasoning) and self._public_thought(message) is not None
-        note = loss_of(message, self._target, reasoning_kept=kept)
+        note = loss_of(message, self._target, why, reasoning_kept=kept)
         if note is not None and note not in self._notes:
             self._notes.append(note)
 

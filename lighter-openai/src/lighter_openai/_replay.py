@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from lighter_core import AssistantMessage, Message, ToolCall
+from lighter_core import AssistantMessage, ToolCall
 from lighter_core.adapters import (
     as_object,
     dump_json,
@@ -21,45 +20,37 @@ __all__ = [
     "CallIds",
     "argument_text",
     "loss_of",
-    "may_replay",
     "normal_name",
+    "obstacle",
     "same_service",
 ]
 
+_OTHER_MODEL = "another model wrote it"
 _HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
 _REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _REASONING_KEYS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
-def may_replay(message: AssistantMessage, target: Target) -> bool:
-    """Tell whether the message's native context can go to the target unchanged."""
-    native = message.native
-    return (
-        native is not None
-        and native.model == target.model
-        and same_service(message, target)
-    )
-
-
-def same_service(message: AssistantMessage, target: Target) -> bool:
-    """Tell whether the message came from the target's service, and nobody edited it."""
-    return _obstacle(message, target) in {None, "another model wrote it"}
-
-
-def _obstacle(message: AssistantMessage, target: Target) -> str | None:
+def obstacle(message: AssistantMessage, target: Target) -> str | None:
     """Return why the message cannot be sent back as it came; `None` when it can."""
     native, dialect = message.native, target.dialect
     if native is None:
         return "it carries no native context"
-    if (native.provider, native.api) != (dialect.name, dialect.api) or native.v != 1:
-        return "another service wrote it"
-    if native.endpoint != target.endpoint:
-        return "it came from another endpoint"
-    if not message.native_intact():
-        return "it was edited since"
-    if native.model != target.model:
-        return "another model wrote it"
-    return _odd_call(message, target)
+    known = (native.provider, native.api) == (dialect.name, dialect.api)
+    checks = (
+        (known, "another service wrote it"),
+        (native.v == 1, "another version of Lighter kept it"),
+        (native.endpoint == target.endpoint, "it came from another endpoint"),
+        (message.native_intact(), "it was edited since"),
+        (native.model == target.model, _OTHER_MODEL),
+    )
+    why = next((why for good, why in checks if not good), None)
+    return why or _odd_call(message, target)
+
+
+def same_service(message: AssistantMessage, target: Target) -> bool:
+    """Tell whether the message came from the target's service, and nobody edited it."""
+    return obstacle(message, target) in {None, _OTHER_MODEL}
 
 
 def _odd_call(message: AssistantMessage, target: Target) -> str | None:
@@ -97,18 +88,16 @@ def argument_text(call: ToolCall, target: Target) -> str:
 
 
 def loss_of(
-    message: AssistantMessage, target: Target, *, reasoning_kept: bool = False
+    message: AssistantMessage, target: Target, why: str, *, reasoning_kept: bool
 ) -> str | None:
     """Return one sentence about what a rebuilt message lacks; `None` for nothing.
 
     Args:
         message: A message that is rebuilt from its public fields.
         target: Whom the request is for.
+        why: Why it is rebuilt.
         reasoning_kept: Whether its reasoning text is sent nevertheless.
     """
-    obstacle = _obstacle(message, target)
-    if obstacle is None:
-        return None
     lost: list[str] = []
     kinds = _kinds(message)
     if not reasoning_kept and (kinds & _REASONING or message.reasoning):
@@ -119,7 +108,7 @@ def loss_of(
         return None
     return (
         f"an earlier reply was sent to {target.dialect.name!r} without"
-        f" {' and '.join(lost)}: {obstacle}"
+        f" {' and '.join(lost)}: {why}"
     )
 
 
@@ -149,29 +138,30 @@ class CallIds:
     """The call ids of one request: those of rebuilt calls are accepted and unique.
 
     Ids in native context stay as they are; servers that count from zero in each reply
-    give the same one to many calls.
+    give the same one to many calls. An id depends only on what stands before it: a
+    longer history begins with the ids of the shorter one.
 
     Args:
-        messages: The messages of the request.
-        target: Whom it is for.
         longest: How long an id may be.
     """
 
-    def __init__(
-        self, messages: Iterable[Message], target: Target, longest: int = 64
-    ) -> None:
+    def __init__(self, longest: int = 64) -> None:
         self._longest = longest
         self._round: dict[str, str] = {}  # ids of the latest reply, as they are sent
-        self._used = {
-            call.call_id
-            for message in messages
-            if isinstance(message, AssistantMessage) and may_replay(message, target)
-            for call in message.tool_calls
-        }
+        self._used: set[str] = set()
+        self._rebuilt: set[str] = set()
 
-    def begin(self) -> None:
+    def obstacle(self, message: AssistantMessage) -> str | None:
+        """Return why the calls of a reply cannot be sent as they came, if they cannot."""
+        if any(call.call_id in self._rebuilt for call in message.tool_calls):
+            return "an earlier call has the id of one of its calls"
+        return None
+
+    def begin(self, message: AssistantMessage, *, rebuilt: bool) -> None:
         """A reply begins; its results follow."""
         self._round = {}
+        if not rebuilt:
+            self._used.update(call.call_id for call in message.tool_calls)
 
     def rebuilt(self, call_id: str) -> str:
         """Return the id for a rebuilt call of the reply."""
@@ -182,6 +172,7 @@ class CallIds:
             number += 1
             found = normal_call_id(f"{call_id}#{number}")
         self._used.add(found)
+        self._rebuilt.add(found)
         self._round[call_id] = found
         return found
 
