@@ -474,3 +474,51 @@ async def test_the_run_context_is_read_only() -> None:
 
     response = await Agent(FakeProvider(["hi"]), hooks=[look]).run("x", deps=7)
     assert response.status == "completed", response.error
+
+
+# Gates that change the call.
+
+
+async def test_a_changed_call_goes_to_all_other_gates_again() -> None:
+    """And to the one that changed it only if another changes it after that."""
+    asked: list[tuple[str, str]] = []
+
+    def gate(name: str, change: str = "") -> object:
+        @hookimpl.before_tool
+        def look(call: ToolCall) -> ToolCall | None:
+            asked.append((name, call.arguments))
+            return replace(call, arguments=change) if change else None
+
+        return look
+
+    ledger, last = Ledger(), '{"a":3,"b":3}'
+    gates = [gate("first"), gate("second", last), gate("third")]
+    await Agent(asking(), tools=[ledger.add], hooks=gates).run("x")
+    assert ledger.ran == [(3, 3)]
+    assert asked == [
+        ("first", CALL.arguments),
+        ("second", CALL.arguments),
+        ("third", last),
+        ("first", last),
+    ]
+
+
+async def test_gates_that_never_agree_fail_the_run() -> None:
+    """After a bounded number of rounds."""
+    asked: list[str] = []
+
+    def insisting(arguments: str) -> object:
+        @hookimpl.before_tool
+        def insist(call: ToolCall) -> ToolCall:
+            asked.append(arguments)
+            return replace(call, arguments=arguments)
+
+        return insist
+
+    ledger = Ledger()
+    gates = [insisting('{"a":1,"b":1}'), insisting('{"a":2,"b":2}')]
+    response = await Agent(asking(), tools=[ledger.add], hooks=gates).run("x")
+    assert isinstance(response.error, HookError)
+    assert "leave it alone" in str(response.error)
+    assert ledger.ran == []
+    assert len(asked) == 8

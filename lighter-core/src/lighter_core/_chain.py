@@ -26,6 +26,8 @@ _Step = Callable[..., Awaitable[Any]]
 
 logger: logging.Logger = logging.getLogger("lighter.hooks")
 
+_ROUNDS = 4  # in which gates that change calls must come to rest
+
 
 class HookChain:
     """The hooks of an agent, in the order in which they run.
@@ -78,16 +80,34 @@ class HookChain:
     async def decide(
         self, call: ToolCall, run: RunContext[Any]
     ) -> ToolCall | ToolMessage:
-        """Pass a call through the `before_tool` hooks until one of them answers it."""
-        decision: ToolCall | ToolMessage = call
+        """Ask the `before_tool` hooks until one answers the call or all let it pass.
+
+        A hook that changes the call is followed by all others again: the call runs only
+        in a form that each of them has let pass.
+
+        Raises:
+            HookError: When hooks change each other's changes without an end.
+            BaseException: Whatever a hook raises, the same object.
+        """
+        gates = self._steps["before_tool"]
+        decision, passed = call, 0
         cancelled = _cancel_requests()
-        for step in self._steps["before_tool"]:
-            decision = replace(await step(decision, run), call_id=call.call_id)
+        for step in gates * _ROUNDS:
+            made = replace(await step(decision, run), call_id=call.call_id)
             if _cancel_requests() > cancelled:  # a gate has swallowed it
                 raise asyncio.CancelledError
-            if isinstance(decision, ToolMessage):
-                break
-        return decision
+            if isinstance(made, ToolMessage):
+                return made
+            passed = passed + 1 if made == decision else 1
+            decision = made
+            if passed == len(gates):
+                return decision
+        raise HookError(
+            f"the before_tool hooks have changed the call of {call.tool_name!r} in each"
+            f" of {_ROUNDS} rounds; a hook that changes a call must leave it alone once it"
+            " is changed",
+            event="before_tool",
+        )
 
     async def around(
         self,

@@ -77,9 +77,10 @@ def before_tool(
 ) -> ToolCall | ToolMessage | None:
     """Run before every tool execution, and decide about it.
 
-    A `ToolCall` replaces the call, a `ToolMessage` answers it instead of the tool, and
-    hooks after that are not asked: who denies, wins. Both keep the `call_id`. A hook
-    that raises fails the run; the tool does not run.
+    A `ToolCall` replaces the call, and all other hooks are asked about the new one. A
+    `ToolMessage` answers it instead of the tool, and no hook is asked after that: who
+    denies, wins. Both keep the `call_id`. A hook that raises fails the run; the tool
+    does not run.
     """
 
 
