@@ -93,7 +93,9 @@ class HookChain:
         decision, passed = call, 0
         cancelled = _cancel_requests()
         for step in gates * _ROUNDS:
-            made = replace(await step(decision, run), call_id=call.call_id)
+            made: ToolCall | ToolMessage = replace(
+                await step(decision, run), call_id=call.call_id
+            )
             if _cancel_requests() > cancelled:  # a gate has swallowed it
                 raise asyncio.CancelledError
             if isinstance(made, ToolMessage):
