@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(words)
     try:
         return int(given.run(given))
+    except BrokenPipeError:  # `… | head`: nobody reads on, and Python flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return _INTERRUPTED

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PLUGIN_API = 1
 """The version of Lighter's plugin interface that this module is written for."""
 
+ENVIRONMENT = ("DEEPSEEK_API_KEY", "DEEPSEEK_MODEL")
+"""The environment variables that are read, for `python -m lighter_core doctor`."""
+
 
 @hookimpl
 def create_provider(name: str, options: Mapping[str, object]) -> Provider:

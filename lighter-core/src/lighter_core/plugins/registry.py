@@ -235,7 +235,15 @@ class Registry:
         Raises:
             PluginError: When it is missing, ambiguous, broken or incompatible.
         """
-        return self._load("hooks", name, dist).plugin
+        return self.load("hooks", name, dist=dist)
+
+    def load(self, kind: str, name: str, *, dist: str | None = None) -> object:
+        """Load a plugin of any kind and return its module or object; call nothing of it.
+
+        Raises:
+            PluginError: When it is missing, ambiguous, broken or incompatible.
+        """
+        return self._load(kind, name, dist).plugin
 
     def _load(self, kind: str, name: str, dist: str | None) -> Loaded:
         entry = self.resolve(kind, name, dist=dist)
