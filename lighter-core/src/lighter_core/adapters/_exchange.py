@@ -113,6 +113,7 @@ class Exchange:
     def __init__(
         self, reply: Reply, codec: Codec, secrets: tuple[str, ...], started: float
     ) -> None:
+        self.sent = b""  # the request's body
         self._reply = reply
         self._codec = codec
         self._secrets = secrets
@@ -158,7 +159,9 @@ class Exchange:
                 lighter_seconds=time.perf_counter() - started,
             )
             raise error from err
-        return cls(reply, codec, secrets, started)
+        exchange = cls(reply, codec, secrets, started)
+        exchange.sent = body
+        return exchange
 
     async def message(self) -> AssistantMessage:
         """Return the message of a reply that comes whole."""

@@ -93,9 +93,12 @@ class SDKProvider(ABC):
         """
         exchange = await self._send(request, stream=False)
         try:
-            return await exchange.message()
-        finally:
-            await exchange.aclose()
+            return await _message_of(exchange)
+        except ModelError as err:
+            reduced = self._reduced(request, exchange.sent, err, stream=False)
+            if reduced is None:
+                raise
+        return await _message_of(await self._post(request, reduced, stream=False))
 
     async def stream(
         self, request: ModelRequest
@@ -108,10 +111,23 @@ class SDKProvider(ABC):
         Raises:
             ModelError: For every failure; `code` says which kind it is.
         """
-        exchange = await self._send(request, stream=True)
-        async with aclosing(exchange.events()) as events:
-            async for event in events:
-                yield event
+        exchange, shown = await self._send(request, stream=True), False
+        reduced: bytes | None = None
+        try:
+            async with aclosing(exchange.events()) as events:
+                async for event in events:
+                    shown = True
+                    yield event
+        except ModelError as err:
+            if not shown:
+                reduced = self._reduced(request, exchange.sent, err, stream=True)
+            if reduced is None:
+                raise
+        if reduced is not None:
+            exchange = await self._post(request, reduced, stream=True)
+            async with aclosing(exchange.events()) as events:
+                async for event in events:
+                    yield event
 
     async def aclose(self) -> None:
         """Close the connections; may be called more than once, and used again after."""
@@ -170,7 +186,8 @@ class SDKProvider(ABC):
     async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
         """Send a request; once more when the service refuses the native context in it.
 
-        A context that was refused once is refused for ever, so it is remembered.
+        A context that was refused once is refused for ever, so it is remembered. A
+        refusal inside a reply comes later: `invoke` and `stream` see to it.
         """
         notes: list[str] = []
         body = self._encode(request, notes, stream=stream)
@@ -179,15 +196,24 @@ class SDKProvider(ABC):
         try:
             return await self._post(request, body, stream=stream)
         except ModelError as err:
-            lost = self._lost(err) if self._recover else None
-            if lost is None:
+            reduced = self._reduced(request, body, err, stream=stream)
+            if reduced is None:
                 raise
-            self._refused.add(request.messages)
-            reduced = self._encode(request, [], stream=stream)
-            if reduced == body:
-                raise
-        note(lost, provider=self.name)
         return await self._post(request, reduced, stream=stream)
+
+    def _reduced(
+        self, request: ModelRequest, sent: bytes, error: ModelError, *, stream: bool
+    ) -> bytes | None:
+        """Return the body to send once more, and say so; `None` when nothing helps."""
+        lost = self._lost(error) if self._recover else None
+        if lost is None:
+            return None
+        self._refused.add(request.messages)
+        body = self._encode(request, [], stream=stream)
+        if body == sent:
+            return None
+        note(lost, provider=self.name)
+        return body
 
     async def _post(
         self, request: ModelRequest, body: bytes, *, stream: bool
@@ -208,3 +234,10 @@ class SDKProvider(ABC):
             f"{type(self).__name__} cannot be copied or pickled: it holds a key and"
             " connections; share it, or make another one from the same options"
         )
+
+
+async def _message_of(exchange: Exchange) -> AssistantMessage:
+    try:
+        return await exchange.message()
+    finally:
+        await exchange.aclose()
