@@ -1,0 +1,59 @@
+"""Running checks."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ._registry import CHECKS, Check, ContractViolation, NotApplicable, Seen
+
+if TYPE_CHECKING:
+    from .case import Case
+
+__all__ = ["all_checks", "run_check"]
+
+
+def all_checks() -> list[Check]:
+    """Return all checks, in the order of the documentation."""
+    import_module(".checks", __package__)  # they declare themselves
+
+    return list(CHECKS)
+
+
+def run_check(check: Check, case: Case, *, seconds: float = 60.0) -> None:
+    """Try one check on an event loop of its own.
+
+    Raises:
+        NotApplicable: When it says nothing about this provider.
+        ContractViolation: When the provider breaks the contract.
+    """
+    for trait in check.needs:
+        if reason := case.why_not(trait):
+            raise NotApplicable(reason)
+    try:
+        asyncio.run(_bounded(check, case, seconds))
+    except NotApplicable:
+        raise
+    except Seen as seen:
+        cause = seen.__cause__
+        raise ContractViolation(check, case.name, str(seen)) from cause
+    except (Exception, asyncio.CancelledError) as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        seen_text = (
+            f"{type(error).__name__}: {error}\nraised in {where.name} at"
+            f" {where.filename}:{where.lineno}"
+        )
+        raise ContractViolation(check, case.name, seen_text) from error
+
+
+async def _bounded(check: Check, case: Case, seconds: float) -> None:
+    from ._bench import Bench
+
+    bench = Bench(case)
+    try:
+        async with asyncio.timeout(seconds):
+            await check.function(bench)
+    finally:
+        await bench.aclose()
