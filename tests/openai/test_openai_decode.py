@@ -429,16 +429,43 @@ def test_what_the_service_refuses_is_stripped_from_reasoning():
     [
         [reasoning("only")],
         [reasoning("a"), reasoning("b", id_="rs_2")],
-        [reasoning("a"), message("")],
+        [message(""), reasoning("a")],
+        [reasoning("a", blob=None), message("")],
     ],
 )
 def test_reasoning_without_a_successor_is_not_kept(items):
     """KF-066, KF-072: nothing is sent back that the service refuses for ever."""
     _, got = decode(sse(reply(*items)))
-    assert got.native is None
+    kept = json.loads(got.native.items) if got.native else []
+    assert all(item["type"] == "message" for item in kept)
     assert got.reasoning
     _, got = decode(sse(reply(message("text", id_="msg_0"), *items)))
-    assert [i["type"] for i in json.loads(got.native.items)] == ["message"]
+    assert json.loads(got.native.items)[0]["type"] == "message"
+    assert json.loads(got.native.items)[-1]["type"] == "message"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [reasoning("a"), message("")],
+        [reasoning("a"), message(""), reasoning("b", id_="rs_2"), call("t", "{}")],
+        [message(""), reasoning("a"), message("x", id_="msg_2"), call("t", "{}")],
+    ],
+)
+def test_messages_without_text_stay_beside_encrypted_reasoning(items):
+    """KF-066: each reasoning is held against the item behind it, whatever that says."""
+    _, got = decode(sse(reply(*items)))
+    assert json.loads(got.native.items) == items
+
+
+def test_messages_without_text_go_where_no_reasoning_depends_on_them():
+    """KF-072: some servers refuse them for ever."""
+    assert whole([message("")]).native is None
+    kept = json.loads(whole([message(""), call("t", "{}")]).native.items)
+    assert [item["type"] for item in kept] == ["function_call"]
+    unread = [reasoning("a", blob=None), message(""), call("t", "{}")]
+    kept = json.loads(whole(unread).native.items)
+    assert [item["type"] for item in kept] == ["function_call"]
 
 
 def test_reasoning_without_encrypted_content_takes_all_ids_along():

@@ -266,6 +266,21 @@ async def test_openai_refuses(
     await refused(server, "openai", body, reason)
 
 
+async def test_openai_holds_reasoning_against_a_message_without_text(
+    server: StrictServer,
+) -> None:
+    """The item behind reasoning is the required one, whatever it says."""
+    server.openai.script(Turn((Think(), Say(""), Think(), Call("add"))))
+    body = responses_body()
+    output = (await post(server, "openai", body)).json()["output"]
+    items_ = [without(i, "status" * (i["type"] == "reasoning")) for i in output]
+    answer = {**OWN_OUTPUT, "call_id": items_[-1]["call_id"]}
+    whole = {**body, "input": [*body["input"], *items_, answer]}
+    assert (await post(server, "openai", whole)).status_code == 200
+    part = {**body, "input": [i for i in whole["input"] if i is not items_[1]]}
+    await refused(server, "openai", part, "required following item")
+
+
 async def test_openai_can_demand_reasoning_of_calls_without_ids(
     server: StrictServer,
 ) -> None:

@@ -77,11 +77,6 @@ def _bare(item: Item) -> str:
     return canonical(kept)
 
 
-def _says_nothing(item: Item) -> bool:
-    parts = item["content"] if item["type"] == "message" else [{"text": "x"}]
-    return not any(part["text"] for part in parts)
-
-
 class StrictResponses(StrictService):
     """OpenAI's rules for `store: false`."""
 
@@ -229,11 +224,6 @@ class StrictResponses(StrictService):
         if issued is None:
             return
         behind = issued.reply[issued.index + 1 :]
-        while len(behind) > 1 and _says_nothing(behind[0]):
-            # What becomes of these is not published; leaving them out must do.
-            if rest and self._same(rest[0], behind[0]):
-                return
-            behind = behind[1:]
         good = bool(rest) and bool(behind) and self._same(rest[0], behind[0])
         need(good, f"{where} was provided without its required following item.")
 

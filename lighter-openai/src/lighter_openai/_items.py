@@ -122,27 +122,35 @@ def tool_call(item: Item) -> ToolCall:
 def native_items(items: Sequence[Item], dialect: Dialect) -> str | None:
     """Return the JSON array text in which the items can be sent back, if any can.
 
-    What the service refuses to take back is left out: reasoning that it can neither
-    read nor look up, reasoning that nothing follows, messages without text. Where
-    reasoning is missing, the ids of the others go too: an id stands for the whole turn.
+    Beside encrypted reasoning all items stay as and where they are: the service holds
+    each reasoning against the item behind it, and those against their reasoning. What it
+    refuses to take back is left out: reasoning that it can neither read nor look up,
+    reasoning that nothing follows. Where reasoning is missing, the ids of the others go
+    too: an id stands for the whole turn. Without encrypted reasoning messages without
+    text are left out as well, since some servers refuse them.
     Where the service wants the calls of a turn together, they stand last.
     """
     if dialect.calls_last:
         items = sorted(items, key=lambda item: item.type == "function_call")
     lost = any(_unreadable(item, dialect) for item in items)
-    kept: list[tuple[bool, str]] = []
-    for item in items:
-        thought = item.type == "reasoning"
-        if _unreadable(item, dialect) or _empty_message(item):
-            continue
-        kept.append((thought, _text_to_send(item, dialect, without_id=lost)))
-    while kept and kept[-1][0]:
+    bound = not (lost or dialect.plain_reasoning) and any(map(_is_thought, items))
+    kept = [
+        item
+        for item in items
+        if not _unreadable(item, dialect) and (bound or not _empty_message(item))
+    ]
+    while kept and _is_thought(kept[-1]):
         del kept[-1]
-    return f"[{','.join(text for _, text in kept)}]" if kept else None
+    texts = [_text_to_send(item, dialect, without_id=lost) for item in kept]
+    return f"[{','.join(texts)}]" if texts else None
+
+
+def _is_thought(item: Item) -> bool:
+    return item.type == "reasoning"
 
 
 def _unreadable(item: Item, dialect: Dialect) -> bool:
-    if item.type != "reasoning":
+    if not _is_thought(item):
         return False
     if dialect.plain_reasoning:
         return not any(text for _, text in reasoning_texts(item, "content"))
@@ -155,7 +163,7 @@ def _empty_message(item: Item) -> bool:
 
 def _text_to_send(item: Item, dialect: Dialect, *, without_id: bool) -> str:
     """Return the item's own text; members that would be refused are cut out of it."""
-    thought = item.type == "reasoning"
+    thought = _is_thought(item)
 
     def refused(key: str, value: object) -> bool:
         if key == "id":
