@@ -260,6 +260,8 @@ async def test_pauses_have_a_limit(server, make, streamed):
         await ask()
     assert caught.value.code == "bad_response"
     assert caught.value.response_status == "pause_turn"
+    assert "paused too often" in caught.value.message
+    assert "hosted_tools=" not in caught.value.message
     assert len(server.requests) == 6
     await server.until_open(1)
 
@@ -271,6 +273,7 @@ async def test_pause_without_hosted_tools_is_an_error(server, make):
         async for _ in make().stream(ModelRequest([UserMessage("x")])):
             pass
     assert caught.value.response_status == "pause_turn"
+    assert "hosted_tools=" in caught.value.message
     assert len(server.requests) == 1
 
 

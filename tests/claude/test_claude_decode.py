@@ -107,8 +107,10 @@ def test_all_public_fields_are_filled():
     )
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == got.content
     shown = [e for e in events if isinstance(e, ToolCallDelta)]
-    assert {(e.call_id, e.tool_name) for e in shown} == {("toolu_1", "add")}
-    assert "".join(e.arguments for e in shown) == got.tool_calls[0].arguments
+    for called in got.tool_calls:
+        mine = [e for e in shown if e.call_id == called.call_id]
+        assert {e.tool_name for e in mine} == {called.tool_name}
+        assert "".join(e.arguments for e in mine) == called.arguments
 
 
 def test_whole_reply_equals_streamed_reply():
@@ -347,11 +349,38 @@ def test_call_without_input_has_an_empty_object():
     for first in ({}, {"input": None}):
         bare = {"type": "tool_use", "id": "i", "name": "t", **first}
         events = [started(), begin(0, bare), stop(0), *end("tool_use")]
-        assert decode(sse(events))[1].tool_calls[0].arguments == "{}"
+        shown, got = decode(sse(events))
+        assert got.tool_calls[0].arguments == "{}"
+        assert shown == [ToolCallDelta("i", "t", "{}")]
     events = [started(), begin(0, call("t", {"a": 1})), stop(0), *end("tool_use")]
     shown, got = decode(sse(events))
     assert got.tool_calls[0].arguments == '{"a": 1}'
     assert shown == [ToolCallDelta("toolu_1", "t", '{"a": 1}')]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "arguments"),
+    [
+        (['{"a":', " 1 ", "}"], '{"a": 1 }'),
+        ([" \n", ' {"a"', ":1} ", "\n"], '{"a":1}'),
+        (["", " ", "\t"], "{}"),
+        (['{"a":"x', " ", 'y"}'], '{"a":"x y"}'),
+        (['{"a":"\ud83d', '\ude00"}'], '{"a":"😀"}'),
+        (['{"a":"\ud83d', '"}'], '{"a":"\ufffd"}'),
+        (['{"a":1,"a":2}'], '{"a":1,"a":2}'),
+        (['{"a":"\u00a0', '\u00a0"} '], '{"a":"\u00a0\u00a0"}'),
+    ],
+    ids=repr,
+)
+def test_fragments_joined_are_the_arguments(pieces, arguments):
+    """Cut anywhere, with white space around, with broken characters."""
+    bare = {"type": "tool_use", "id": "i", "name": "t", "input": {}}
+    deltas = [delta(0, "input_json_delta", partial_json=piece) for piece in pieces]
+    events = [started(), begin(0, bare), *deltas, stop(0), *end("tool_use")]
+    shown, got = decode(sse(events, ascii_only=True))
+    assert got.tool_calls[0].arguments == arguments
+    assert {(e.call_id, e.tool_name) for e in shown} == {("i", "t")}
+    assert "".join(e.arguments for e in shown) == arguments
 
 
 def test_hosted_tools_are_shown_and_are_no_calls():

@@ -315,10 +315,14 @@ def foreign(**fields: Any) -> AssistantMessage:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"provider": "openai"}, {"endpoint": "http://other"}, {"api": "responses"}],
+    ("fields", "reason"),
+    [
+        ({"provider": "openai"}, "replies of other providers"),
+        ({"endpoint": "http://other"}, "replies that came from another base_url"),
+        ({"api": "responses"}, "replies of other providers"),
+    ],
 )
-def test_foreign_reply_is_rebuilt_and_reported(fields):
+def test_foreign_reply_is_rebuilt_and_reported(fields, reason):
     """KF-064: text and calls cross over, reasoning does not and is not told as text."""
     got = encoded(UserMessage("x"), foreign(**fields), result("call_9"))
     sent = json.loads(got.body)["messages"]
@@ -327,8 +331,24 @@ def test_foreign_reply_is_rebuilt_and_reported(fields):
         {"type": "tool_use", "id": "call_9", "name": "add", "input": {"a": 1}},
     ]
     assert sent[2]["content"][0]["tool_use_id"] == "call_9"
-    assert len(got.notes) == 1
+    (note,) = got.notes
+    assert note.startswith(reason)
     assert b"why" not in got.body
+
+
+def test_notes_tell_the_real_reason():
+    """A reply of the same service that cannot be replayed is no other provider's."""
+    own = decoded(thinking(), call("add", {"a": 1}))
+    twice = [UserMessage("x"), own, result(), UserMessage("y"), own, result()]
+    (note,) = encoded(*twice).notes
+    assert note.startswith("replies with call ids that stand earlier")
+    named = decoded(thinking(), call("a.b", {"a": 1}))
+    (note,) = encoded(UserMessage("x"), named, result()).notes
+    assert note.startswith("replies that call tools by names that Claude refuses")
+    elsewhere = decoded(target=replace(TARGET, endpoint="http://gateway"))
+    (note,) = encoded(UserMessage("x"), elsewhere, result()).notes
+    assert note.startswith("replies that came from another base_url")
+    assert not encoded(UserMessage("x"), own, result()).notes
 
 
 def test_reasoning_without_signature_is_reported_once():
@@ -651,8 +671,17 @@ def test_tool_choice(choice, sent):
     spec = ToolSpec("add", "Add.", {"type": "object"})
     got = encode(UserMessage("x"), tool_specs=[spec], tool_choice=choice)
     assert got["tool_choice"] == sent
-    alone = encode(UserMessage("x"), tool_choice=choice)
-    assert ("tool_choice" in alone) is (choice in {"required", "add"})
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", "add"])
+def test_tool_choice_is_not_sent_without_tools(choice):
+    """The service refuses it; that nothing was forced is reported."""
+    alone = encoded(UserMessage("x"), tool_choice=choice)
+    assert "tool_choice" not in json.loads(alone.body)
+    assert bool(alone.notes) is (choice in {"required", "add"})
+    hosted = Options(fields={}, hosted_tools=[{"type": "t", "name": "n"}])
+    sent = encode(UserMessage("x"), tool_choice=choice, options=hosted)
+    assert "tool_choice" in sent
 
 
 def test_output_becomes_a_format_of_closed_objects():

@@ -83,6 +83,7 @@ def test_key_and_model_come_from_the_environment(monkeypatch):
 
 
 ENABLED = {"type": "enabled"}
+NAMED = {"type": "web_search_20260209", "name": "web_search"}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +126,14 @@ ENABLED = {"type": "enabled"}
         ({"hosted_tools": "web_search"}, "invalid_request", "hosted_tools"),
         ({"hosted_tools": {"type": "x"}}, "invalid_request", "hosted_tools"),
         ({"hosted_tools": ["web_search"]}, "invalid_request", "hosted_tools[0]"),
+        ({"hosted_tools": [{"name": "x"}]}, "invalid_request", "'type'"),
+        ({"hosted_tools": [{"type": 5, "name": "x"}]}, "invalid_request", "'type'"),
+        ({"hosted_tools": [{"type": " "}]}, "invalid_request", "hosted_tools[0]"),
+        ({"hosted_tools": [{"type": "custom"}]}, "invalid_request", "functions"),
+        ({"hosted_tools": [{"type": "x", "name": 5}]}, "invalid_request", "'name'"),
+        ({"hosted_tools": [{"type": "x", "name": ""}]}, "invalid_request", "'name'"),
+        ({"hosted_tools": [NAMED, NAMED]}, "invalid_request", "hosted_tools[1]"),
+        ({"structured_output": None}, "invalid_request", "structured_output"),
         ({"max_retries": -1}, "invalid_request", "max_retries"),
         ({"timeout": 0}, "invalid_request", "timeout"),
         ({"timeout": "5"}, "invalid_request", "timeout"),

@@ -190,7 +190,7 @@ def expect_deltas(reply: dict, deltas: list, got: AssistantMessage) -> None:
             for d in deltas
             if isinstance(d, ToolCallDelta) and d.call_id == call.call_id
         ]
-        assert "".join(shown) == ("" if call.arguments == "{}" else call.arguments)
+        assert "".join(shown) == call.arguments
     hosted = [json.loads(d.item) for d in deltas if isinstance(d, HostedToolItem)]
     ours = {
         "text",

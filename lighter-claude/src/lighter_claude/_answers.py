@@ -1,13 +1,32 @@
-"""The schema of an answer as the service takes it."""
+"""Answers of a given form: how one is asked for, and how it is found in the reply.
+
+The service holds a model to a form by `output_config.format`; models before 4.5 and
+other servers may not know it. A tool that must be called comes next: its input is the
+answer. Models that think refuse to be forced; they are told in words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
+from lighter_core import ModelRequest, OutputSpec
 from lighter_core.adapters import closed_schema, dump_json, map_schema
 
-__all__ = ["answer_schema"]
+from ._blocks import Block, quoted, tool_call
+
+__all__ = [
+    "AnswerForm",
+    "StructuredOutput",
+    "answer_forms",
+    "answer_name",
+    "answer_schema",
+    "answer_tool",
+    "answered",
+]
+
+AnswerForm: TypeAlias = Literal["native", "tool", "instruction"]
+StructuredOutput: TypeAlias = Literal["auto", "native", "tool", "instruction"]
 
 # Words that the service refuses in the schema of an answer, as its SDK knows them. The
 # answer is validated here in any case: for the model they go into the description.
@@ -49,3 +68,60 @@ def answer_schema(schema: Mapping[str, object]) -> dict[str, Any] | None:
 
     changed = map_schema(closed_schema(schema), change)
     return None if opened else changed
+
+
+def answer_forms(
+    request: ModelRequest, chosen: StructuredOutput, *, thinks: bool
+) -> list[AnswerForm]:
+    """Return how to ask for the request's answer: the next one where one is refused.
+
+    Args:
+        request: The request.
+        chosen: The provider's option.
+        thinks: Whether thinking is switched on: then no tool can be forced.
+    """
+    if chosen != "auto":
+        unforced = chosen == "tool" and request.tool_choice == "none"
+        return ["instruction" if unforced else chosen]
+    if thinks or request.tool_choice == "none":
+        return ["native", "instruction"]
+    return ["native", "tool", "instruction"]
+
+
+def answer_name(request: ModelRequest) -> str:
+    """Return a name for the tool of the answer that no tool of the request has."""
+    known = {spec.name for spec in request.tool_specs}
+    name = "final_answer"
+    while name in known:
+        name += "_"
+    return name
+
+
+def answer_tool(name: str, output: OutputSpec) -> dict[str, object]:
+    """Return the tool whose input is the answer.
+
+    It is not strict: models that know strict tools know `output_config.format` too.
+    """
+    return {
+        "name": name,
+        "description": "Give the final answer, once everything needed for it is known.",
+        "input_schema": closed_schema(output.schema),
+    }
+
+
+def answered(blocks: Sequence[Block], name: str | None) -> tuple[list[Block], str]:
+    """Return the blocks with the answer as text in place of its call, and that text.
+
+    A call would need a result before the conversation could go on. The text is empty
+    when the answer's tool was not called; when it was called twice, the first counts.
+    """
+    kept: list[Block] = []
+    said = ""
+    for block in blocks:
+        if block.type != "tool_use" or block.value.get("name") != name:
+            kept.append(block)
+        elif not said:
+            said = tool_call(block).arguments
+            text = f'{{"type":"text","text":{quoted(said)}}}'
+            kept.append(Block({"type": "text", "text": said}, text))
+    return kept, said

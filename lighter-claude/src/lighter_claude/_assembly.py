@@ -18,6 +18,8 @@ from ._blocks import Block, quoted, rewritten
 
 __all__ = ["OpenBlock", "Shown"]
 
+_SPACE = " \t\r\n"  # what may stand around a JSON value
+
 
 class Shown:
     """One public text, handed out while its blocks come in.
@@ -63,8 +65,10 @@ class OpenBlock:
     input: list[str] = field(default_factory=list[str])
     citations: list[str] = field(default_factory=list[str])
     members: dict[str, str] = field(default_factory=dict[str, str])
-    joiner: TextJoiner = field(default_factory=TextJoiner)
     block: Block | None = None  # once it is complete
+    _joiner: TextJoiner = field(default_factory=TextJoiner)
+    _shown: list[str] = field(default_factory=list[str])  # of the input
+    _held: str = ""  # white space that may be its end
 
     def add_text(self, key: str, piece: object) -> str:
         """Take a piece of one of the block's texts; return it."""
@@ -72,6 +76,27 @@ class OpenBlock:
             raise ShapeError(f"a piece of {key} is {type(piece).__name__}, not text")
         self.texts.setdefault(key, []).append(piece)
         return piece
+
+    def show_input(self, piece: str) -> str:
+        """Take a piece of the input; return what of the arguments to show now.
+
+        White space around them is no part of them.
+        """
+        text = self._held + self._joiner.feed(piece)
+        if not self._shown:
+            text = text.lstrip(_SPACE)
+        shown = text.rstrip(_SPACE)
+        self._held = text[len(shown) :]
+        if shown:
+            self._shown.append(shown)
+        return shown
+
+    def rest_of_input(self, arguments: str) -> str:
+        """Return what of the complete arguments was not shown yet."""
+        known = "".join(self._shown)
+        if not arguments.startswith(known):
+            raise ShapeError("the input of a tool call differs from its pieces")
+        return arguments[len(known) :]
 
     def finish(self) -> Block:
         """Return the complete block; what no delta touched stays as it came.

@@ -13,6 +13,7 @@ from lighter_core.adapters import (
     as_object,
     clean_text,
     dump_json,
+    elements,
     member_text,
     members,
 )
@@ -20,6 +21,7 @@ from lighter_core.adapters import (
 __all__ = [
     "THOUGHTS",
     "Block",
+    "hosted_ids",
     "hosted_item",
     "native_blocks",
     "need_block",
@@ -111,6 +113,22 @@ def hosted_item(block: Block) -> HostedToolItem | None:
     kind = block.type
     hosted = kind.endswith(("_tool_use", "_tool_result")) or kind == "container_upload"
     return HostedToolItem(kind, block.text) if hosted else None
+
+
+def hosted_ids(items: str) -> tuple[set[str], set[str]]:
+    """Return the ids of calls of hosted tools among the blocks, and those of results."""
+    calls: set[str] = set()
+    results: set[str] = set()
+    if "_tool_use" not in items and "_tool_result" not in items:
+        return calls, results
+    for value, _ in elements(items):
+        block = as_object(value) or {}
+        kind, id_, called = (block.get(k) for k in ("type", "id", "tool_use_id"))
+        if isinstance(kind, str) and kind.endswith("_tool_use"):
+            calls.update({id_} if isinstance(id_, str) else ())
+        elif isinstance(kind, str) and kind.endswith("_tool_result"):
+            results.update({called} if isinstance(called, str) else ())
+    return calls, results
 
 
 def native_blocks(blocks: Sequence[Block], container: object = None) -> str:

@@ -15,10 +15,16 @@ __all__ = ["MessagesCodec"]
 
 
 class MessagesCodec:
-    """Reads the replies and errors of the service."""
+    """Reads the replies and errors of the service.
 
-    def __init__(self, target: Target) -> None:
+    Args:
+        target: Whom the request is for.
+        answer: The tool whose input is the answer, if there is one.
+    """
+
+    def __init__(self, target: Target, answer: str | None = None) -> None:
         self.service = target
+        self._answer = answer
 
     def error_of(self, error: Exception) -> ModelError:
         """Return the error for an exception of the SDK or the transport."""
@@ -30,8 +36,8 @@ class MessagesCodec:
 
     def decode_body(self, body: bytes) -> AssistantMessage:
         """Return the message of a reply that came whole."""
-        return decode_body(body, self.service)
+        return decode_body(body, self.service, self._answer)
 
     def decoder(self) -> StreamDecoder:
         """Make a decoder for one streamed reply."""
-        return StreamDecoder(self.service)
+        return StreamDecoder(self.service, self._answer)

@@ -18,6 +18,7 @@ from lighter_core.adapters import (
     short,
 )
 
+from ._answers import answered
 from ._blocks import (
     Block,
     native_blocks,
@@ -35,8 +36,15 @@ __all__ = ["build_message", "decode_body", "joined", "sealed"]
 _ACCEPTED = frozenset({"end_turn", "tool_use", "stop_sequence", "refusal"})
 
 
-def decode_body(body: bytes, target: Target) -> AssistantMessage:
+def decode_body(
+    body: bytes, target: Target, answer: str | None = None
+) -> AssistantMessage:
     """Return the message of a reply that came whole.
+
+    Args:
+        body: The reply.
+        target: Whom the request was for.
+        answer: The tool whose input is the answer, if there is one.
 
     Raises:
         ModelError: For a reply that failed, is incomplete or is no reply at all.
@@ -56,7 +64,7 @@ def decode_body(body: bytes, target: Target) -> AssistantMessage:
         )
     try:
         blocks = _blocks(reply, body.decode("utf-8"))
-        return build_message(blocks, reply, reply.get("usage"), target)
+        return build_message(blocks, reply, reply.get("usage"), target, answer)
     except (ShapeError, ValueError) as err:
         raise _unusable(target, err, reply.get("stop_reason")) from err
 
@@ -74,7 +82,11 @@ def _unusable(target: Target, error: Exception, reason: object) -> ModelError:
 
 
 def build_message(
-    blocks: Sequence[Block], ending: Mapping[str, object], usage: object, target: Target
+    blocks: Sequence[Block],
+    ending: Mapping[str, object],
+    usage: object,
+    target: Target,
+    answer: str | None = None,
 ) -> AssistantMessage:
     """Put the message together from complete blocks.
 
@@ -84,6 +96,7 @@ def build_message(
             the `container` that it used.
         usage: The service's usage object.
         target: Whom the request was for.
+        answer: The tool whose input is the answer, if there is one.
 
     Raises:
         ModelError: `bad_response` for a reply that stopped before it was complete.
@@ -94,7 +107,9 @@ def build_message(
     accepted = isinstance(reason, str) and reason in _ACCEPTED
     if not accepted and not paused:
         raise stopped(target, reason)
-    content = "".join(shown_text(b, "text") for b in blocks if b.type == "text")
+    blocks, said = answered(blocks, answer)
+    texts = (shown_text(block, "text") for block in blocks if block.type == "text")
+    content = said or "".join(texts)
     thoughts = (shown_text(b, "thinking") for b in blocks if b.type == "thinking")
     refused = reason == "refusal"
     if refused and not content.strip():

@@ -12,13 +12,21 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
-from lighter_core.adapters import dump_json, encode_text, plain
+from lighter_core.adapters import as_object, dump_json, encode_text, plain
 
-from ._answers import answer_schema
+from ._answers import (
+    AnswerForm,
+    StructuredOutput,
+    answer_name,
+    answer_schema,
+    answer_tool,
+)
 from ._target import BLANK_LINE, Target
 from ._turns import SystemMode, Turns
 
 __all__ = ["Encoded", "Options", "encode_request"]
+
+_NO_TOOLS = "the tool_choice was not sent to Claude: the request has no tools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +37,13 @@ class Options:
         fields: Top-level fields, `extra_body` among them.
         hosted_tools: The service's own tools.
         system_messages: Whether later system messages stay in their place.
+        structured_output: How an answer of a given form is asked for.
     """
 
     fields: Mapping[str, object]
     hosted_tools: Sequence[Mapping[str, object]] = ()
     system_messages: SystemMode = "merge"
+    structured_output: StructuredOutput = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +61,32 @@ def encode_request(
     *,
     stream: bool,
     refused: Container[object] = (),
+    form: AnswerForm = "native",
 ) -> Encoded:
     """Return the body for a request.
 
     Native blocks are put in as text, so they leave as they came. The order is fixed: the
     same history gives the same bytes, and a longer history begins with the same turns.
-    Of `refused` replies no thinking is sent back.
+    Of `refused` replies no thinking is sent back. The `form` says how an answer of a
+    given form is asked for.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, for parts that
-            Claude cannot take, and when there is nothing to send.
+            Claude cannot take, for two tools of one name, and when there is nothing to
+            send.
     """
     turns = Turns(target, options.system_messages, refused)
     try:
         messages = turns.take(request.messages)
-        fields = _fields(request, target, options, stream=stream)
-        if request.output is not None and answer_schema(request.output.schema) is None:
+        schema = None
+        if request.output is not None and form == "native":
+            schema = answer_schema(request.output.schema)
+            form = "native" if schema is not None else "instruction"
+        fields = _fields(request, target, options, form, schema, stream=stream)
+        forced = request.tool_choice not in {None, "auto", "none"}
+        if forced and "tool_choice" not in fields:
+            turns.note(_NO_TOOLS)
+        if request.output is not None and form == "instruction":
             turns.system.append(request.output.instruction)
         if turns.system:
             fields["system"] = BLANK_LINE.join(turns.system)
@@ -100,30 +120,60 @@ def _ends_blank(request: ModelRequest, turns: Turns) -> bool:
 
 
 def _fields(
-    request: ModelRequest, target: Target, options: Options, *, stream: bool
+    request: ModelRequest,
+    target: Target,
+    options: Options,
+    form: AnswerForm,
+    schema: Mapping[str, object] | None,
+    *,
+    stream: bool,
 ) -> dict[str, object]:
     fields: dict[str, object] = {"model": target.model, "stream": stream}
     tools: list[object] = [_tool(spec) for spec in request.tool_specs]
+    if request.output is not None and form == "tool":
+        tools.append(answer_tool(answer_name(request), request.output))
     tools += options.hosted_tools
-    schema = None if request.output is None else answer_schema(request.output.schema)
     if schema is not None:
-        form = {"type": "json_schema", "schema": schema}
-        fields["output_config"] = {"format": form}
-    for key, value in options.fields.items():
-        known = fields.get(key)
-        if key == "tools" and isinstance(value, list):
-            tools += cast("list[object]", value)
-        elif isinstance(known, dict) and isinstance(value, Mapping):
-            ours = cast("dict[str, object]", known)
-            fields[key] = {**cast("Mapping[str, object]", value), **ours}
-        else:
-            fields[key] = value
+        wanted = {"type": "json_schema", "schema": schema}
+        fields["output_config"] = {"format": wanted}
+    more = options.fields.get("tools")
+    if isinstance(more, list):
+        tools += cast("list[object]", more)
+    _need_own_names(tools, target)
     if tools:
         fields["tools"] = tools
-    choice = request.tool_choice
-    if choice is not None and (tools or choice not in {"auto", "none"}):
-        fields["tool_choice"] = _tool_choice(choice)
+        choice = _tool_choice(request, form, alone=len(tools) == 1)
+        if choice is not None:
+            fields["tool_choice"] = choice
+    for key, value in options.fields.items():
+        known = fields.get(key)
+        if key == "output_config" and isinstance(value, Mapping) and known:
+            ours = cast("dict[str, object]", known)
+            fields[key] = {**ours, **cast("Mapping[str, object]", value)}
+        elif key != "tools" or not isinstance(value, list):
+            fields[key] = value
     return fields
+
+
+def _need_own_names(tools: Sequence[object], target: Target) -> None:
+    """Refuse two tools of one name: the service could not tell them apart.
+
+    Raises:
+        ModelError: `invalid_request`.
+    """
+    seen: set[str] = set()
+    for tool in tools:
+        name = (as_object(tool) or {}).get("name")
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            raise ModelError(
+                f"two tools for {target.label} have the name {name!r}: rename the"
+                " function, or take the tool out of hosted_tools or extra_body",
+                "invalid_request",
+                provider=target.name,
+            )
+        seen.add(name)
 
 
 def _container(chosen: object, known: str) -> object:
@@ -142,7 +192,15 @@ def _tool(spec: ToolSpec) -> dict[str, object]:
     return {**tool, "strict": True} if spec.strict else tool
 
 
-def _tool_choice(choice: str) -> dict[str, object]:
+def _tool_choice(
+    request: ModelRequest, form: AnswerForm, *, alone: bool
+) -> dict[str, object] | None:
+    choice = request.tool_choice
+    if request.output is not None and form == "tool" and choice in {None, "auto"}:
+        # Each reply asks for other tools or gives the answer.
+        choice = answer_name(request) if alone else "required"
+    if choice is None:
+        return None
     if choice in {"auto", "none"}:
         return {"type": choice}
     if choice == "required":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,13 @@ from lighter_core.adapters import (
     transport_error,
 )
 
+from ._answers import AnswerForm
 from ._target import Target
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError
 
-__all__ = ["error_in_reply", "error_of", "stopped", "thinking_refused"]
+__all__ = ["error_in_reply", "error_of", "form_refused", "stopped", "thinking_refused"]
 
 _BY_TYPE: Mapping[str, ModelErrorCode] = {
     "rate_limit_error": "rate_limit",
@@ -39,6 +41,17 @@ _ADVICE = {
     "max_tokens": "; raise max_output_tokens or ask for less",
     "pause_turn": "; name its tools in hosted_tools=… and it goes on by itself",
     "model_context_window_exceeded": "; shorten the history",
+}
+_PAUSED_OFTEN = (
+    "; it paused too often for one reply: ask for less at once, or bound the hosted"
+    " tools, e.g. with their max_uses"
+)
+_FORMS: Mapping[AnswerForm, re.Pattern[str]] = {
+    "native": re.compile(
+        r"output_config(?!\.effort)|output[ _]format|structured[ _]output|json_schema",
+        re.IGNORECASE,
+    ),
+    "tool": re.compile(r"tool_choice|forces? tool", re.IGNORECASE),
 }
 _THINKING = (
     "bound to a different conversation",
@@ -82,9 +95,12 @@ def stopped(target: Target, reason: object) -> ModelError:
     """Return the error for a reply that stopped before it was complete."""
     if not isinstance(reason, str):
         return bad_response(target, "it does not say why it stopped")
+    advice = _ADVICE.get(reason, "")
+    if reason == "pause_turn" and target.pauses:
+        advice = _PAUSED_OFTEN
     return ModelError(
         f"{target.label} stopped before the reply was complete ({short(reason)})"
-        f"{_ADVICE.get(reason, '')}",
+        f"{advice}",
         "bad_response",
         response_status=reason,
         provider=target.name,
@@ -127,13 +143,28 @@ def _status_error(error: APIStatusError, target: Target) -> ModelError:
     )
 
 
+def form_refused(error: ModelError, form: AnswerForm) -> bool:
+    """Tell whether the service refused the way in which an answer was asked for.
+
+    Models before 4.5, Bedrock and servers that copy the interface say it in words of
+    their own, but all name the field.
+    """
+    pattern = _FORMS.get(form)
+    return pattern is not None and pattern.search(_words_of_400(error)) is not None
+
+
 def thinking_refused(error: ModelError) -> bool:
     """Tell whether the service refused the thinking in the history.
 
     It never accepts that history again as it is, whatever is sent behind it.
     """
+    words = _words_of_400(error)
+    return any(each in words for each in _THINKING)
+
+
+def _words_of_400(error: ModelError) -> str:
     if error.http_status != 400:  # noqa: PLR2004
-        return False
+        return ""
     body = as_object(getattr(error.__cause__, "body", None)) or {}
     words = (as_object(body.get("error")) or {}).get("message")
-    return isinstance(words, str) and any(each in words for each in _THINKING)
+    return words if isinstance(words, str) else ""

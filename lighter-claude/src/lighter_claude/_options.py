@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict, cast, get_args
 
 from lighter_core import ModelError
 from lighter_core.adapters import need_integer, need_key, snapshot
 
+from ._answers import StructuredOutput
 from ._encode import Options
 from ._target import NAME
 from ._turns import SystemMode
@@ -30,6 +31,7 @@ class ClaudeProviderOptions(TypedDict, total=False):
     effort: str | None
     cache: bool | Literal["5m", "1h"]
     system_messages: Literal["merge", "in_place"]
+    structured_output: StructuredOutput
     hosted_tools: Sequence[Mapping[str, object]]
     recover: bool
     base_url: str | None
@@ -48,6 +50,7 @@ def request_options(
     effort: str | None,
     cache: object,
     system_messages: object,
+    structured_output: object,
     hosted_tools: Sequence[Mapping[str, object]],
     extra_body: Mapping[str, object] | None,
 ) -> Options:
@@ -75,6 +78,7 @@ def request_options(
         fields=fields,
         hosted_tools=_hosted(hosted_tools),
         system_messages=_system_mode(system_messages),
+        structured_output=_answer_mode(structured_output, fields),
     )
 
 
@@ -117,15 +121,51 @@ def _system_mode(mode: object) -> SystemMode:
     _refuse(f"system_messages must be 'merge' or 'in_place', got {mode!r}")
 
 
+def _answer_mode(mode: object, fields: Mapping[str, object]) -> StructuredOutput:
+    known = get_args(StructuredOutput)
+    if mode not in known:
+        words = ", ".join(map(repr, known))
+        _refuse(f"structured_output must be one of {words}, got {mode!r}")
+    if mode == "tool" and thinks(fields):
+        _refuse(
+            "structured_output='tool' cannot work with thinking: the service forces no"
+            " tool on a model that thinks; take 'auto' or 'instruction'"
+        )
+    return cast("StructuredOutput", mode)
+
+
+def thinks(fields: Mapping[str, object]) -> bool:
+    """Tell whether the fields of a request switch thinking on."""
+    thinking = fields.get("thinking")
+    if not isinstance(thinking, Mapping):
+        return False
+    return cast("Mapping[str, object]", thinking).get("type") != "disabled"
+
+
 def _hosted(tools: object) -> tuple[dict[str, object], ...]:
     kind = type(tools).__name__
     if isinstance(tools, str | bytes) or not isinstance(tools, Sequence):
         _refuse(f"hosted_tools must be a sequence of mappings, got {kind}")
-    given = cast("Sequence[object]", tools)
-    return tuple(
-        snapshot(f"hosted_tools[{number}]", tool, provider=NAME)
-        for number, tool in enumerate(given)
-    )
+    found: list[dict[str, object]] = []
+    names: set[object] = set()
+    for number, tool in enumerate(cast("Sequence[object]", tools)):
+        where = f"hosted_tools[{number}]"
+        definition = snapshot(where, tool, provider=NAME)
+        # Toolsets have no name, so it may be absent.
+        for key in ("type", "name") if "name" in definition else ("type",):
+            value = definition.get(key)
+            wrong = not isinstance(value, str) or not value.strip()
+            if wrong or (key == "type" and value in {"custom", "function"}):
+                _refuse(
+                    f"{where} needs the {key!r} of one of the service's own tools, got"
+                    f" {value!r}; functions are the agent's `tools`"
+                )
+        name = definition.get("name")
+        if name is not None and name in names:
+            _refuse(f"{where} has the name {name!r}, as one before it has")
+        names.add(name)
+        found.append(definition)
+    return tuple(found)
 
 
 def _add_extra(fields: dict[str, object], extra: Mapping[str, object]) -> None:

@@ -19,15 +19,17 @@ from lighter_core.adapters import (
     SDKProvider,
     endpoint_of,
     need_model_id,
+    note,
     secret_headers,
 )
 
+from ._answers import AnswerForm, StructuredOutput, answer_forms, answer_name
 from ._client import Clients
 from ._codec import MessagesCodec
 from ._decode import joined
 from ._encode import encode_request
-from ._errors import stopped, thinking_refused
-from ._options import request_options, secrets_of
+from ._errors import form_refused, stopped, thinking_refused
+from ._options import request_options, secrets_of, thinks
 from ._target import BASE_URL, BASE_URL_VARIABLE, BLANK_LINE, NAME, Target
 
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ _MOST_WHOLE = 21_333  # tokens; the SDK too refuses to wait for more without a s
 _MOST_PAUSES = 5
 _RECOVERED = (
     "Claude refused the thinking in the history; the request was sent again without it"
+)
+_MOST_FORMS = 1_000
+_ASKED_ANEW = (
+    "Claude refused to give the answer by structured_output={!r}; it was asked for by"
+    " {!r}, as all later answers of this form are"
 )
 
 
@@ -60,12 +67,15 @@ class ClaudeProvider(SDKProvider):
         cache: Whether the service caches the conversation so far, and for how long.
         system_messages: `"merge"` sends all system messages in the request's `system`,
             `"in_place"` leaves later ones where they are, for models that know it.
+        structured_output: How an answer of a given form is asked for: by the service's
+            `"native"` format, by a `"tool"` that must be called, or by an
+            `"instruction"`. `"auto"` takes the first that the service does not refuse.
         hosted_tools: Tools that run at the service, as the service defines them.
         recover: Whether a request whose thinking is refused is sent once more without.
         base_url: Another endpoint; without it `ANTHROPIC_BASE_URL` is read.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
-        max_retries: How often the SDK repeats a failed request before a reply begins.
+        max_retries: How often a failed request is repeated before its reply begins.
         client: An SDK client to use as it is; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.
         extra_headers: Headers for every request; they win over the SDK's own.
@@ -93,6 +103,7 @@ class ClaudeProvider(SDKProvider):
         effort: str | None = None,
         cache: bool | Literal["5m", "1h"] = False,
         system_messages: Literal["merge", "in_place"] = "merge",
+        structured_output: StructuredOutput = "auto",
         hosted_tools: Sequence[Mapping[str, object]] = (),
         recover: bool = True,
         base_url: str | None = None,
@@ -125,6 +136,7 @@ class ClaudeProvider(SDKProvider):
             effort=effort,
             cache=cache,
             system_messages=system_messages,
+            structured_output=structured_output,
             hosted_tools=hosted_tools,
             extra_body=extra_body,
         )
@@ -133,7 +145,10 @@ class ClaudeProvider(SDKProvider):
         self._target = Target(
             endpoint_of(url), model, pauses=bool(self._options.hosted_tools)
         )
-        self._reads = MessagesCodec(self._target)
+        self._thinks = thinks(self._options.fields)
+        self._forms: dict[
+            int, int
+        ] = {}  # how many were refused, by the answer's schema
         super().__init__(
             self._target,
             Clients(secrets[0] if secrets else "", url, connection),
@@ -164,7 +179,7 @@ class ClaudeProvider(SDKProvider):
                 held = self._with(held, await exchange.message())
             finally:
                 await exchange.aclose()
-            if held.stop_reason != "pause_turn":
+            if _goes_out(held):
                 return held
         raise stopped(self._target, "pause_turn")
 
@@ -199,7 +214,7 @@ class ClaudeProvider(SDKProvider):
                         apart = False
                         yield ReasoningDelta(BLANK_LINE)
                     yield event
-            if held is not None and held.stop_reason != "pause_turn":
+            if held is not None and _goes_out(held):
                 yield MessageEvent(held)
                 return
         raise stopped(self._target, "pause_turn")
@@ -213,13 +228,49 @@ class ClaudeProvider(SDKProvider):
         self, request: ModelRequest, notes: list[str], *, stream: bool
     ) -> bytes:
         encoded = encode_request(
-            request, self._target, self._options, stream=stream, refused=self._refused
+            request,
+            self._target,
+            self._options,
+            stream=stream,
+            refused=self._refused,
+            form=self._form(request),
         )
         notes += encoded.notes
         return encoded.body
 
-    def _codec(self, request: ModelRequest) -> MessagesCodec:  # noqa: ARG002
-        return self._reads
+    def _codec(self, request: ModelRequest) -> MessagesCodec:
+        asked = request.output is not None and self._form(request) == "tool"
+        return MessagesCodec(self._target, answer_name(request) if asked else None)
+
+    def _form(self, request: ModelRequest) -> AnswerForm:
+        """Return how the request's answer is asked for."""
+        forms = self._forms_for(request)
+        return forms[min(self._refused_forms(request), len(forms) - 1)]
+
+    def _forms_for(self, request: ModelRequest) -> list[AnswerForm]:
+        chosen = self._options.structured_output
+        return answer_forms(request, chosen, thinks=self._thinks)
+
+    def _refused_forms(self, request: ModelRequest) -> int:
+        """Return how many ways the service has refused for the request's answer."""
+        return self._forms.get(_key(request), 0) if self._forms else 0
+
+    async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
+        """Send a request; ask for its answer in another way where one is refused."""
+        if request.output is None:
+            return await super()._open(request, stream=stream)
+        forms = self._forms_for(request)
+        while True:
+            number = self._refused_forms(request)
+            try:
+                return await super()._open(request, stream=stream)
+            except ModelError as err:
+                if number >= len(forms) - 1 or not form_refused(err, forms[number]):
+                    raise
+            self._forms[_key(request)] = max(number + 1, self._refused_forms(request))
+            while len(self._forms) > _MOST_FORMS:
+                del self._forms[next(iter(self._forms))]
+            note(_ASKED_ANEW.format(*forms[number : number + 2]), provider=self.name)
 
     def _lost(self, error: ModelError) -> str | None:
         return _RECOVERED if thinking_refused(error) else None
@@ -231,6 +282,15 @@ class ClaudeProvider(SDKProvider):
         if held is None:
             return await self._send(request, stream=stream)
         return await self._open(_followed_by(request, held), stream=stream)
+
+
+def _goes_out(message: AssistantMessage) -> bool:
+    """Tell whether a reply is for the caller, who answers its calls, paused or not."""
+    return message.stop_reason != "pause_turn" or bool(message.tool_calls)
+
+
+def _key(request: ModelRequest) -> int:
+    return hash(repr(request.output))
 
 
 def _followed_by(request: ModelRequest, held: AssistantMessage) -> ModelRequest:

@@ -36,6 +36,11 @@ Events = list[ProviderStreamEvent]
 class StreamDecoder:
     """Turns the events of one reply into Lighter's events and a message.
 
+    Args:
+        target: Whom the request was for.
+        answer: The tool whose input is the answer, if there is one. Its input is shown
+            as text; other text is shown at the end, if the tool was not called.
+
     Example:
         ```python
         decoder = StreamDecoder(target)
@@ -47,10 +52,12 @@ class StreamDecoder:
         ```
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, answer: str | None = None) -> None:
         self.message: AssistantMessage | None = None
         self.ignored = 0
         self._target = target
+        self._answer = answer  # the tool whose input is the answer
+        self._answering: OpenBlock | None = None
         self._load = fast_load()
         self._blocks: dict[int, OpenBlock] = {}
         self._latest: int | None = None
@@ -155,6 +162,8 @@ class StreamDecoder:
 
     def _shown(self, block: OpenBlock, key: str, piece: str) -> Events:
         if key == "text":
+            if self._answer is not None:
+                return []
             shown = self._text.add(block.number, piece)
             return [TextDelta(shown)] if shown else []
         shown = self._reasoning.add(block.number, piece)
@@ -189,13 +198,18 @@ class StreamDecoder:
         if not isinstance(piece, str):
             raise ShapeError(f"a piece of input is {type(piece).__name__}, not text")
         block.input.append(piece)
-        return self._call_delta(block, block.joiner.feed(piece))
+        return self._call_delta(block, block.show_input(piece))
 
     def _call_delta(self, block: OpenBlock, piece: str) -> Events:
         id_, name = block.begin.value.get("id"), block.begin.value.get("name")
         if not piece or block.begin.type != "tool_use":
             return []
-        return [ToolCallDelta(str(id_), str(name), piece)]
+        if self._answer is None or name != self._answer:
+            return [ToolCallDelta(str(id_), str(name), piece)]
+        self._answering = self._answering or block
+        if block is not self._answering:
+            return []
+        return [TextDelta(self._text.add(block.number, piece))]
 
     def _on_block_stop(self, event: Event, _: bytes) -> Events:
         block = self._find(event)
@@ -204,9 +218,8 @@ class StreamDecoder:
     def _finish(self, block: OpenBlock) -> Events:
         done = block.finish()
         if done.type == "tool_use":
-            call = tool_call(done)
-            whole = "" if block.input else call.arguments
-            return self._call_delta(block, whole if whole != "{}" else "")
+            rest = block.rest_of_input(tool_call(done).arguments)
+            return self._call_delta(block, rest)
         item = hosted_item(done)
         return [item] if item is not None else []
 
@@ -225,7 +238,9 @@ class StreamDecoder:
                 self._refuse_unfinished()
             events += self._finish(block)
         done = [block.block for block in blocks if block.block is not None]
-        message = build_message(done, self._ending, self._usage or None, self._target)
+        message = build_message(
+            done, self._ending, self._usage or None, self._target, self._answer
+        )
         for shown, whole, kind in (
             (self._reasoning, message.reasoning or "", ReasoningDelta),
             (self._text, message.content, TextDelta),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from lighter_core import (
     AssistantMessage,
@@ -26,20 +24,18 @@ from lighter_core.adapters import (
 
 from ._blocks import THOUGHTS, rewritten, sent_and_container
 from ._parts import part_block, text_block
-from ._target import API, BLANK_LINE, Target
+from ._replay import (
+    REPEATED,
+    UNFINISHED,
+    SystemMode,
+    foreign,
+    normal_name,
+    unfinished,
+)
+from ._target import BLANK_LINE, Target
 
 __all__ = ["SystemMode", "Turns"]
 
-SystemMode = Literal["merge", "in_place"]
-
-_FOREIGN = (
-    "replies of other providers were sent to Claude as text and tool calls, without"
-    " their native context"
-)
-_EDITED = (
-    "replies that were edited were sent to Claude as text and tool calls, without"
-    " thinking"
-)
 _UNSIGNED = (
     "the reasoning of earlier replies was not sent to Claude: it has no signature"
 )
@@ -51,8 +47,6 @@ _MOVED = (
     "a system message was sent to Claude with the system prompt: it cannot stand where"
     " it is"
 )
-_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +78,14 @@ class Turns:
     _waiting: list[str] = field(default_factory=list[str])  # system texts to place
     _sent_ids: set[str] = field(default_factory=set[str])
     _round: dict[str, str] = field(default_factory=dict[str, str])
+    _unfinished: Container[int] = ()
+    _number: int = 0  # of the message that is taken
 
     def take(self, messages: Sequence[Message]) -> list[str]:
         """Return the JSON text of each turn; fill `system` and `notes`."""
-        for message in messages:
+        self._unfinished = unfinished(messages, self.target, self.mode)
+        for number, message in enumerate(messages):
+            self._number = number
             self._take(message)
         self._place_waiting(before=None)
         self._strip_end()
@@ -138,7 +136,7 @@ class Turns:
             self._turns.append(_Turn("system", [text_block(text)]))
         elif before is None:
             self.system += self._waiting
-            self._note(_MOVED)
+            self.note(_MOVED)
         else:
             return
         self._waiting = []
@@ -162,45 +160,38 @@ class Turns:
         return dump_json(block)
 
     def _reply(self, message: AssistantMessage) -> list[str]:
-        ids = [call.call_id for call in message.tool_calls]
-        known = not self._sent_ids.isdisjoint(ids)  # an id may be used once only
-        odd = any(_name(call) != call.tool_name for call in message.tool_calls)
         native = message.native
-        if native is not None and not (known or odd) and self._may_replay(message):
-            self._round = {}
-            self._sent_ids.update(ids)
-            sent, container = sent_and_container(native.items)
-            if sent:
-                self.container = container
-            if message not in self.refused:
-                return [sent] if sent else []
-            return [text for value, text in elements(f"[{sent}]") if _visible(value)]
-        self.container = None
-        self._note_loss(message)
-        return self._rebuilt(message)
+        obstacle = self._obstacle(message)
+        if native is None or obstacle is not None:
+            self.container = None
+            if obstacle is not None:
+                self.note(obstacle)
+            return self._rebuilt(message)
+        self._round = {}
+        self._sent_ids.update(call.call_id for call in message.tool_calls)
+        sent, container = sent_and_container(native.items)
+        if sent:
+            self.container = container
+        if message not in self.refused:
+            return [sent] if sent else []
+        return [text for value, text in elements(f"[{sent}]") if _visible(value)]
 
-    def _may_replay(self, message: AssistantMessage) -> bool:
-        native = message.native
-        return (
-            native is not None
-            and native.v == 1
-            and native.provider == self.target.name
-            and native.api == API
-            and native.endpoint == self.target.endpoint
-            and message.native_intact()
-        )
-
-    def _note_loss(self, message: AssistantMessage) -> None:
+    def _obstacle(self, message: AssistantMessage) -> str | None:
+        """Return what to note when a reply is made from public fields, if anything."""
         native = message.native
         if native is None:
-            if message.reasoning:
-                self._note(_UNSIGNED)
-        elif native.provider != self.target.name or message.native_intact():
-            self._note(_FOREIGN)
-        else:
-            self._note(_EDITED)
+            return _UNSIGNED if message.reasoning else None
+        found = foreign(message, self.target)
+        if found is not None:
+            return found
+        if self._number in self._unfinished:
+            return UNFINISHED
+        if any(call.call_id in self._sent_ids for call in message.tool_calls):
+            return REPEATED
+        return None
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Say what was changed or left out, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -216,7 +207,7 @@ class Turns:
                 id_ = normal_call_id(f"{call.call_id} {len(self._sent_ids)}")
             self._sent_ids.add(id_)
             self._round[call.call_id] = id_
-            head = dump_json({"type": "tool_use", "id": id_, "name": _name(call)})
+            head = dump_json({"type": "tool_use", "id": id_, "name": normal_name(call)})
             blocks.append(f'{head[:-1]},"input":{self._input(call)}}}')
         return blocks
 
@@ -232,7 +223,7 @@ class Turns:
                 return text.strip() if clean_text(whole) == whole else whole
         except ValueError:
             pass
-        self._note(_RAW_INPUT)
+        self.note(_RAW_INPUT)
         return dump_json({"_raw": text})
 
     def _strip_end(self) -> None:
@@ -247,11 +238,6 @@ class Turns:
             if text != text.rstrip():
                 blocks[-1] = rewritten(blocks[-1], {"text": dump_json(text.rstrip())})
             self._turns[-1] = _Turn("assistant", blocks)
-
-
-def _name(call: ToolCall) -> str:
-    """Return a name that the service takes; models make up others now and then."""
-    return _NAME.sub("_", call.tool_name)[:_LONGEST_NAME] or "_"
 
 
 def _visible(value: object) -> bool:

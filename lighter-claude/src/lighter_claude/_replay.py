@@ -1,0 +1,114 @@
+"""Whether a reply can be sent back as it came, and what to note where it cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from lighter_core import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+from ._blocks import hosted_ids
+from ._target import API, Target
+
+__all__ = [
+    "REPEATED",
+    "UNFINISHED",
+    "SystemMode",
+    "foreign",
+    "normal_name",
+    "unfinished",
+]
+
+SystemMode = Literal["merge", "in_place"]
+
+_AS_TEXT = "were sent to Claude as text and tool calls, without their native context"
+_FOREIGN = f"replies of other providers {_AS_TEXT}"
+_ELSEWHERE = (
+    f"replies that came from another base_url {_AS_TEXT}: only the endpoint that wrote"
+    " it can read it"
+)
+_EDITED = (
+    "replies that were edited were sent to Claude as text and tool calls, without"
+    " thinking"
+)
+REPEATED = (
+    f"replies with call ids that stand earlier in the history {_AS_TEXT}, and with new"
+    " ids: Claude takes each id once"
+)
+_RENAMED = (
+    f"replies that call tools by names that Claude refuses {_AS_TEXT}, and with other"
+    " names"
+)
+UNFINISHED = (
+    f"replies with hosted tools that never gave their results {_AS_TEXT}: such a reply"
+    " goes on with the results of its calls only"
+)
+_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
+def normal_name(call: ToolCall) -> str:
+    """Return a name that the service takes; models make up others now and then."""
+    return _NAME.sub("_", call.tool_name)[:_LONGEST_NAME] or "_"
+
+
+def foreign(message: AssistantMessage, target: Target) -> str | None:
+    """Return why native context cannot go to the target in any conversation, if so."""
+    native = message.native
+    if native is None:
+        return _FOREIGN
+    if (native.provider, native.api, native.v) != (target.name, API, 1):
+        return _FOREIGN
+    if native.endpoint != target.endpoint:
+        return _ELSEWHERE
+    if not message.native_intact():
+        return _EDITED
+    odd = any(normal_name(call) != call.tool_name for call in message.tool_calls)
+    return _RENAMED if odd else None
+
+
+def unfinished(
+    messages: Sequence[Message], target: Target, mode: SystemMode
+) -> set[int]:
+    """Return the numbers of replies that hosted tools left open for ever.
+
+    A hosted tool that is called beside functions runs when their results are sent, and
+    gives its own with a later reply. Anything else that is said in between ends the
+    turn: then the service refuses the call without a result.
+    """
+    broken: set[int] = set()
+    waiting: set[str] = set()
+    chain: list[int] = []
+    for number, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            known = message.native is not None and foreign(message, target) is None
+            items = message.native.items if message.native and known else ""
+            calls, results = hosted_ids(items)
+            if known and results <= waiting | calls:
+                waiting = (waiting | calls) - results
+                chain = [*chain, number] if waiting else []
+                continue
+            broken.update({number} if known else ())
+        elif isinstance(message, ToolMessage) or not _speaks(message, mode):
+            continue
+        broken.update(chain)
+        waiting, chain = set(), []
+    return broken
+
+
+def _speaks(message: SystemMessage | UserMessage, mode: SystemMode) -> bool:
+    """Tell whether a message becomes a block behind what stands before it."""
+    if isinstance(message, SystemMessage):
+        return mode == "in_place" and bool(message.content.strip())
+    if isinstance(message.content, str):
+        return bool(message.content.strip())
+    return any(not isinstance(p, TextPart) or p.text.strip() for p in message.content)
