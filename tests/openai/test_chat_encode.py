@@ -160,8 +160,13 @@ def test_tools_say_strict_only_when_they_are(strict):
     ],
 )
 def test_tool_choice(choice, want):
-    """The three words, and a name."""
-    assert json.loads(encode([ASK], tool_choice=choice))["tool_choice"] == want
+    """The three words, and a name; nothing without tools, which services refuse."""
+    whole = json.loads(encode([ASK], tool_choice=choice, tool_specs=[SPEC]))
+    assert whole["tool_choice"] == want
+    notes: list[str] = []
+    alone = json.loads(encode([ASK], tool_choice=choice, notes=notes))
+    assert "tool_choice" not in alone
+    assert bool(notes) is (choice in {"required", "add"})
 
 
 def test_output_becomes_a_response_format():

@@ -188,8 +188,13 @@ def test_tools_say_whether_they_are_strict(strict):
     ],
 )
 def test_tool_choice(choice, sent):
-    """The three words, or the one tool to call."""
-    assert encode(UserMessage("x"), tool_choice=choice)["tool_choice"] == sent
+    """The three words, or the one tool to call; services refuse it without tools."""
+    asked = {"tool_choice": choice, "tool_specs": [ToolSpec("add", "", {})]}
+    assert encode(UserMessage("x"), **asked)["tool_choice"] == sent
+    assert "tool_choice" not in encode(UserMessage("x"), tool_choice=choice)
+    hosted = {"tools": [{"type": "web_search"}]}
+    alone = encode(UserMessage("x"), tool_choice=choice, options=hosted)
+    assert alone["tool_choice"] == sent
 
 
 CLOSED = {
@@ -244,6 +249,9 @@ def test_options_are_merged():
     assert [t["type"] for t in body["tools"]] == ["function", "web_search"]
     assert body["include"] == ["reasoning.encrypted_content", "web_search_call.results"]
     assert body["text"].keys() == {"format", "verbosity"}
+    own = {"text": {"format": {"type": "json_object"}}}
+    body_ = encode(UserMessage("x"), options=own, output=OutputSpec("o", CLOSED))
+    assert body_["text"] == own["text"]
     assert body["store"] is True
     assert body["max_output_tokens"] == 5
     assert body["reasoning"] == {"summary": "auto"}

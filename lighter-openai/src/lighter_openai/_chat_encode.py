@@ -30,7 +30,7 @@ from lighter_core.adapters import (
 
 from ._chat_message import REASONING_KEYS
 from ._dialect import Target
-from ._encode import Options, output_format
+from ._encode import Options, drop_vain_choice, output_format
 from ._input import as_image, file_name, need_image
 from ._replay import CallIds, argument_text, loss_of, normal_name, obstacle
 
@@ -82,10 +82,10 @@ def encode_chat_request(
             that the interface cannot take.
     """
     try:
-        head = dump_json(
-            _fields(request, target, options, stream=stream), default=plain
-        )
         lost: list[str] = [] if notes is None else notes
+        fields = _fields(request, target, options, stream=stream)
+        drop_vain_choice(fields, options, target, lost)
+        head = dump_json(fields, default=plain)
         found = _Messages(request.messages, target, reasoning, lost)
         items = ",".join(found.texts())
     except (TypeError, ValueError, RecursionError) as err:

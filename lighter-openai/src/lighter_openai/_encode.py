@@ -23,7 +23,7 @@ from lighter_core.adapters import (
 from ._dialect import Target
 from ._input import InputItems
 
-__all__ = ["Options", "encode_request", "output_format"]
+__all__ = ["Options", "drop_vain_choice", "encode_request", "output_format"]
 
 Options = Mapping[str, object]
 """Fields that hold for every request of one provider, `extra_body` among them."""
@@ -60,9 +60,10 @@ def encode_request(
             that the service cannot take.
     """
     try:
-        fields = _fields(request, target, options, stream=stream)
-        head = dump_json(fields, default=plain)
         lost: list[str] = [] if notes is None else notes
+        fields = _fields(request, target, options, stream=stream)
+        drop_vain_choice(fields, options, target, lost)
+        head = dump_json(fields, default=plain)
         found = InputItems(request.messages, target, refused=refused, notes=lost)
         items = ",".join(found.texts())
     except (TypeError, ValueError, RecursionError) as err:
@@ -91,10 +92,25 @@ def _fields(
         if key in _JOINED and isinstance(known, list) and isinstance(value, list):
             fields[key] = [*cast("list[object]", known), *cast("list[object]", value)]
         elif key == "text" and isinstance(known, dict) and isinstance(value, Mapping):
-            fields[key] = {**cast("Options", value), **cast("Options", known)}
+            fields[key] = {**cast("Options", known), **cast("Options", value)}
         else:
             fields[key] = value
     return fields
+
+
+def drop_vain_choice(
+    fields: dict[str, object], options: Options, target: Target, notes: list[str]
+) -> None:
+    """Take out a `tool_choice` where there are no tools: services refuse it.
+
+    One in `extra_body` stays: what stands there is sent as it is.
+    """
+    if fields.get("tools") or "tool_choice" in options:
+        return
+    if fields.pop("tool_choice", None) not in (None, "auto", "none"):
+        notes.append(
+            f"the tool_choice was not sent to {target.name!r}: the request has no tools"
+        )
 
 
 def _tool(spec: ToolSpec) -> dict[str, object]:
