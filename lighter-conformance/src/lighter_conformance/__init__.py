@@ -70,8 +70,12 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("lighter-conformance")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, "__version__"})
