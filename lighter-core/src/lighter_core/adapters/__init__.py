@@ -10,7 +10,8 @@ SDK's client, a `Codec` that knows the vendor's replies and errors, and its own 
 of requests. What happens then can be had alone too:
 
 ```python
-exchange = await Exchange.open(sender, body, codec, stream=True, secrets=(key,))
+secrets = Secrets([key])
+exchange = await Exchange.open(sender, body, codec, stream=True, secrets=secrets)
 async with aclosing(exchange.events()) as events:
     async for event in events:
         yield event
@@ -34,14 +35,13 @@ from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..history import require_valid_history
 from ..messages import seal_native
+from ._codec import Codec, Decoder, LateDecoder
 from ._connection import Connection, SDKClient
-from ._exchange import Codec, Decoder, Exchange, LateDecoder
+from ._exchange import Exchange
 from ._faults import (
     Service,
     bad_response,
     code_for_status,
-    drop_frames,
-    redact_chain,
     retry_after_seconds,
     short,
     status_error,
@@ -75,6 +75,7 @@ from ._raw import (
 )
 from ._refused import RefusedContext
 from ._schemas import closed_schema, map_schema
+from ._secrets import Secrets
 from ._sender import Reply, Sender, split_query
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "Reply",
     "SDKClient",
     "SDKProvider",
+    "Secrets",
     "Sender",
     "Service",
     "ShapeError",
@@ -101,7 +103,6 @@ __all__ = [
     "clean_text",
     "closed_schema",
     "code_for_status",
-    "drop_frames",
     "dump_json",
     "elements",
     "encode_json",
@@ -125,7 +126,6 @@ __all__ = [
     "note",
     "plain",
     "redact",
-    "redact_chain",
     "require_valid_history",
     "retry_after_seconds",
     "seal_native",

@@ -5,102 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol, cast, runtime_checkable
+from typing import TypeVar, cast
 
 from .._closing import Owned
-from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..errors import ModelError
 from ..events import MessageEvent, ProviderStreamEvent, ReasoningDelta, TextDelta
 from ..messages import AssistantMessage
-from ._faults import Service, bad_response, drop_frames, redact_chain, short
-from ._raw import as_object, fast_load
+from ._codec import Codec, Decoder, LateDecoder
+from ._faults import Service, bad_response, code_for_status, short
+from ._opening import Opening, last_events, object_in
+from ._raw import as_object
+from ._secrets import Secrets, clear_locals, drop_frames
 from ._sender import Reply, Sender
 
-__all__ = ["Codec", "Decoder", "Exchange", "LateDecoder"]
+__all__ = ["Exchange"]
 
 _LATE_SECONDS = 2.0
-_BOM = b"\xef\xbb\xbf"
-_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-
-
-class Decoder(Protocol):
-    """Turns the events of one streamed reply into Lighter's."""
-
-    @property
-    def message(self) -> AssistantMessage | None:
-        """The reply, once the service has said that it is complete."""
-        ...
-
-    @property
-    def ignored(self) -> int:
-        """How many events were ignored."""
-        ...
-
-    def feed(self, data: bytes) -> list[ProviderStreamEvent]:
-        """Take the data of one event; return what it brings.
-
-        Raises:
-            ModelError: For an error event, a reply that failed, and wrong shapes.
-        """
-        ...
-
-    def ended_early(self) -> ModelError:
-        """Return the error for a stream that ended without saying how."""
-        ...
-
-
-@runtime_checkable
-class LateDecoder(Decoder, Protocol):
-    """A decoder of replies after whose end more may follow, such as the usage.
-
-    Once the reply is complete, what follows is waited for no longer than two seconds,
-    and a connection that breaks breaks nothing.
-    """
-
-    @property
-    def finished(self) -> bool:
-        """Whether the service has said that the reply is complete."""
-        ...
-
-    def finish(self) -> list[ProviderStreamEvent]:
-        """Set `message`, since nothing more comes; return what is still to be shown.
-
-        Raises:
-            ModelError: When the service has not said that the reply is complete.
-        """
-        ...
-
-
-class Codec(Protocol):
-    """What a vendor's replies and errors mean."""
-
-    @property
-    def service(self) -> Service:
-        """Whom requests are for."""
-        ...
-
-    def error_of(self, error: Exception) -> ModelError:
-        """Return the error for an exception of the SDK or the transport."""
-        ...
-
-    def error_in_reply(self, error: Mapping[str, object]) -> ModelError:
-        """Return the error for one that stands in a reply with status 200."""
-        ...
-
-    def decode_body(self, body: bytes) -> AssistantMessage:
-        """Return the message of a reply that came whole.
-
-        Raises:
-            ModelError: For a reply that failed, is incomplete or is none at all.
-        """
-        ...
-
-    def decoder(self) -> Decoder:
-        """Make a decoder for one streamed reply."""
-        ...
+_ResultT = TypeVar("_ResultT")
 
 
 class Exchange:
@@ -108,10 +33,14 @@ class Exchange:
 
     Open one with `Exchange.open`. `events` releases the connection by itself, as far as
     it is iterated; after `message` call `aclose`.
+
+    A fault of the codec is a `bad_response` too, with the exception as its cause: no
+    reply, whatever it holds, ends in another error. Errors leave with the values of the
+    local variables in the codec's frames taken out: they hold the bytes of the reply.
     """
 
     def __init__(
-        self, reply: Reply, codec: Codec, secrets: tuple[str, ...], started: float
+        self, reply: Reply, codec: Codec, secrets: Secrets, started: float
     ) -> None:
         self.sent = b""  # the request's body
         self._reply = reply
@@ -129,7 +58,7 @@ class Exchange:
         codec: Codec,
         *,
         stream: bool,
-        secrets: tuple[str, ...],
+        secrets: Secrets,
     ) -> Exchange:
         """Send a request.
 
@@ -164,45 +93,22 @@ class Exchange:
         return exchange
 
     async def message(self) -> AssistantMessage:
-        """Return the message of a reply that comes whole."""
-        try:
-            body = await self._reply.read_all()
-        except Exception as err:
-            raise self._broken(err) from err
-        return self._whole(body)
-
-    def _whole(
-        self, body: bytes, otherwise: ModelError | None = None
-    ) -> AssistantMessage:
-        """Return the message of a body.
+        """Return the message of a reply that comes whole.
 
         Raises:
-            ModelError: What the body reports, else what to say `otherwise`.
+            ModelError: For a reply that failed, is incomplete or is none at all.
         """
-        try:
-            message = self._codec.decode_body(body)
-        except ModelError as err:
-            error = err
-            if err.code == "bad_response" and not err.response_status:
-                error = self._reported(body) or otherwise or err
-            raise self._complete(error) from error.__cause__
-        self._outcome = "complete"
-        return message
-
-    def _reported(self, body: bytes) -> ModelError | None:
-        """Return the error that stands as `error` in a body, if any."""
-        reported = (_object_in(body) or {}).get("error")
-        if isinstance(reported, str) and reported:
-            reported = {"message": reported}
-        error = as_object(reported)
-        return None if error is None else self._codec.error_in_reply(error)
+        outcome = self._whole(await self._read(self._reply.read_all()))
+        if isinstance(outcome, ModelError):
+            raise clear_locals(outcome)
+        return outcome
 
     def events(self) -> Owned[ProviderStreamEvent]:
         """Yield what a streamed reply brings, then one `MessageEvent`.
 
         The connection is released before the message is yielded, and when the generator
         is closed. A server that answers with one whole message in place of a stream is
-        understood, except by the Messages API: its texts come as one delta each.
+        understood: its texts come as one delta each.
 
         Raises:
             ModelError: For a reply that failed, is incomplete or is no event stream.
@@ -212,23 +118,17 @@ class Exchange:
     async def _events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
         decoder = self._codec.decoder()
         splitter = EventStreamSplitter()
+        opening = Opening(self._reply)
         whole: AssistantMessage | None = None
         try:
-            begin = await self._begin()
-            if not self._is_event_stream(begin):
-                whole = await self._instead(begin)
+            if not await self._read(opening.is_event_stream()):
+                whole = await self._instead(opening)
             while whole is None and decoder.message is None:
-                chunk = begin or await self._read(decoder)
-                begin = b""
-                events = _last(splitter) if chunk is None else splitter.feed(chunk)
-                for data in events:
-                    for event in self._decode(decoder, data):
-                        yield event
-                    if decoder.message is not None:
-                        break
-                if chunk is None and decoder.message is None:
-                    for event in self._finish(decoder):
-                        yield event
+                events, error = await self._step(opening, splitter, decoder)
+                for event in events:
+                    yield event
+                if error is not None:
+                    raise clear_locals(error)
             await self._reply.drain()
         finally:
             self._ignored = decoder.ignored
@@ -253,131 +153,138 @@ class Exchange:
                 lighter_ignored_events=self._ignored,
             )
 
-    @property
-    def _kind(self) -> str:
-        return self._reply.content_type.partition(";")[0].strip().lower()
-
-    async def _begin(self) -> bytes:
-        """Return as much of a reply's begin as tells whether it is an event stream.
-
-        Nothing of one that says what it is.
-        """
-        begin = b""
-        try:
-            while self._kind != "text/event-stream" and (
-                not begin.startswith(_FIELDS)
-                and any(each.startswith(begin) for each in (_BOM, *_FIELDS))
-            ):
-                piece = await self._reply.read()
-                if piece is None:
-                    break
-                begin = (begin + piece).lstrip().removeprefix(_BOM).lstrip()
-        except Exception as err:
-            raise self._broken(err) from err
-        return begin
-
-    def _is_event_stream(self, begin: bytes) -> bool:
-        if self._kind == "text/event-stream" or begin.startswith(_FIELDS):
-            return True
-        return not self._kind and not begin.startswith(b"{")
-
-    async def _instead(self, begin: bytes) -> AssistantMessage:
+    async def _instead(self, opening: Opening) -> AssistantMessage:
         """Return the message that came in place of a stream.
 
         Raises:
             ModelError: When there is none; what came decides which.
         """
-        whole = begin.startswith(b"{")
-        try:
-            if whole:
-                body = await self._reply.read_value(begin, _is_object)
-            else:
-                body = await self._reply.read_some(begin)
-        except Exception as err:
-            raise self._broken(err) from err
-        kind = self._kind or "of no named type"
-        what = f"it is {kind} instead of an event stream and begins with"
-        words = short(body[:60].decode("utf-8", "replace"))
-        error = bad_response(self._codec.service, f"{what} {words!r}")
-        if not whole or not _is_object(body):
-            raise self._complete(error)
+        outcome = self._replaced(opening, await self._read(opening.instead()))
+        if isinstance(outcome, ModelError):
+            raise clear_locals(outcome)
+        return outcome
+
+    def _replaced(self, opening: Opening, body: bytes) -> AssistantMessage | ModelError:
+        error = bad_response(self._codec.service, opening.words(body))
+        if object_in(body) is None:
+            return self._complete(error)
         return self._whole(body, error)
 
-    async def _read(self, decoder: Decoder) -> bytes | None:
+    def _whole(
+        self, body: bytes, otherwise: ModelError | None = None
+    ) -> AssistantMessage | ModelError:
+        """Return the message of a body; else what it reports, else `otherwise`."""
+        try:
+            message = self._decoded(self._codec.decode_body, body)
+            self._outcome = "complete"
+        except ModelError as err:
+            if err.code != "bad_response" or err.response_status:
+                return err
+            reported = as_object(_error_in(body))
+            if reported is None:
+                return self._complete(otherwise or err)
+            try:
+                return self._complete(
+                    self._decoded(self._codec.error_in_reply, reported)
+                )
+            except ModelError as unexpected:
+                return unexpected
+        return message
+
+    async def _step(
+        self, opening: Opening, splitter: EventStreamSplitter, decoder: Decoder
+    ) -> tuple[list[ProviderStreamEvent], ModelError | None]:
+        """Return what the next piece of the stream brings, and the error behind that."""
+        found: list[ProviderStreamEvent] = []
+        try:
+            piece = await self._next(opening, decoder)
+            datas = last_events(splitter) if piece is None else splitter.feed(piece)
+            for data in datas:
+                found += self._decoded(decoder.feed, data)
+                if decoder.message is not None:
+                    break
+            if piece is None and decoder.message is None:
+                if not isinstance(decoder, LateDecoder):
+                    return found, self._complete(decoder.ended_early())
+                found += self._decoded(decoder.finish)
+        except ModelError as err:
+            return found, err
+        if decoder.message is not None:
+            self._outcome = "complete"
+        return found, None
+
+    async def _next(self, opening: Opening, decoder: Decoder) -> bytes | None:
         if isinstance(decoder, LateDecoder) and decoder.finished:
             with suppress(Exception):
                 async with asyncio.timeout(_LATE_SECONDS):
-                    return await self._reply.read()
+                    return await opening.read()
             return None
+        return await self._read(opening.read())
+
+    async def _read(self, step: Awaitable[_ResultT]) -> _ResultT:
         try:
-            return await self._reply.read()
+            return await step
         except Exception as err:
-            raise self._broken(err) from err
+            error = _error_of(err, self._codec, self._secrets)
+            raise self._complete(error) from err
 
-    def _decode(self, decoder: Decoder, data: bytes) -> list[ProviderStreamEvent]:
+    def _decoded(self, decode: Callable[..., _ResultT], *arguments: object) -> _ResultT:
+        """Return what a function of the codec returns.
+
+        Raises:
+            ModelError: Whatever it raises, as one.
+        """
         try:
-            events = decoder.feed(data)
+            return decode(*arguments)
         except ModelError as err:
-            self._complete(err)
-            raise
-        if decoder.message is not None:
-            self._outcome = "complete"
-        return events
-
-    def _finish(self, decoder: Decoder) -> list[ProviderStreamEvent]:
-        if not isinstance(decoder, LateDecoder):
-            raise self._complete(decoder.ended_early())
-        try:
-            events = decoder.finish()
-        except ModelError as err:
-            self._complete(err)
-            raise
-        self._outcome = "complete"
-        return events
-
-    def _broken(self, error: Exception) -> ModelError:
-        return self._complete(_error_of(error, self._codec, self._secrets))
+            raise self._complete(err) from err.__cause__
+        except Exception as err:
+            what = (
+                f"Lighter failed to read it ({type(err).__name__}: {short(str(err))})"
+            )
+            advice = "a fault of the adapter: please report it"
+            error = bad_response(self._codec.service, f"{what}, {advice}")
+            error.__cause__ = err
+            raise self._complete(error) from err
 
     def _complete(self, error: ModelError) -> ModelError:
-        """Add to an error what only the exchange knows; take secrets out of its text."""
+        """Add to an error what only the exchange knows; take secrets out of it."""
         self._outcome = f"failed with {error.code}"
         error.request_id = error.request_id or self._reply.request_id
-        return _redacted(error, self._secrets)
+        return self._secrets.scrub(error)
 
 
-def _object_in(body: bytes) -> dict[str, object] | None:
-    with suppress(ValueError):
-        return as_object(fast_load()(body))
-    return None
+def _error_in(body: bytes) -> object:
+    """Return what stands as `error` in a body; a text as an object with a message."""
+    reported = (object_in(body) or {}).get("error")
+    if isinstance(reported, str) and reported:
+        return {"message": reported}
+    return reported
 
 
-def _is_object(body: bytes) -> bool:
-    return _object_in(body) is not None
-
-
-def _last(splitter: EventStreamSplitter) -> list[bytes]:
-    """Return the event that the stream's end completed, unless it was cut inside it."""
-    whole: list[bytes] = []
-    for data in splitter.finish():
-        with suppress(ValueError):
-            if data.strip() != b"[DONE]":
-                fast_load()(data)
-            whole.append(data)
-    return whole
-
-
-def _error_of(error: Exception, codec: Codec, secrets: tuple[str, ...]) -> ModelError:
-    redact_chain(error, *secrets)
+def _error_of(error: Exception, codec: Codec, secrets: Secrets) -> ModelError:
+    secrets.scrub(error)
     log = logging.getLogger(f"lighter.{codec.service.name}")
-    log.debug("the request failed inside the SDK:", exc_info=error)
+    if log.isEnabledFor(logging.DEBUG):
+        # As a text: some handlers show the variables of an exception's frames.
+        text = "".join(traceback.format_exception(error))
+        log.debug("the request failed inside the SDK:\n%s", secrets.text(text))
     drop_frames(error)
-    return _redacted(codec.error_of(error), secrets)
+    return secrets.scrub(_mapped(error, codec))
 
 
-def _redacted(error: ModelError, secrets: tuple[str, ...]) -> ModelError:
-    error.message = redact(error.message, *secrets)
-    error.args = (error.message,)
-    return error
+def _mapped(error: Exception, codec: Codec) -> ModelError:
+    try:
+        return codec.error_of(error)
+    except Exception as err:  # noqa: BLE001 - it must not hide the fault of the service
+        service, status = codec.service, getattr(error, "status_code", None)
+        what = f"{type(error).__name__}, then {type(err).__name__} in the adapter"
+        return ModelError(
+            f"the request to {service.label} at {service.endpoint} failed ({what})",
+            code_for_status(status) if isinstance(status, int) else "unknown",
+            http_status=status if isinstance(status, int) else None,
+            provider=service.name,
+        )
 
 
 def _debug(text: str, service: Service, **fields: object) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ssl
 from asyncio import CancelledError
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
-from .._redact import redact
 from ..errors import ModelError, ModelErrorCode
 from ._raw import as_list, as_object
 
@@ -15,8 +14,6 @@ __all__ = [
     "Service",
     "bad_response",
     "code_for_status",
-    "drop_frames",
-    "redact_chain",
     "retry_after_seconds",
     "short",
     "status_error",
@@ -158,48 +155,6 @@ def bad_response(
         response_status=response_status,
         provider=service.name,
     )
-
-
-def redact_chain(error: BaseException, *secrets: str) -> None:
-    """Take secrets out of the texts of all exceptions in the chain.
-
-    A traceback shows their arguments; SDKs also keep a text as `message`.
-    """
-    for each in _chain(error):
-        _redact_arguments(each, secrets)
-
-
-def drop_frames(error: BaseException) -> None:
-    """Take the frames out of the exceptions in the chain, for a short traceback.
-
-    They lie inside the SDK and its transport, where no application finds its fault.
-    What was raised and why stays.
-    """
-    for each in _chain(error):
-        each.__traceback__ = None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield each
-        waiting += [each.__cause__, each.__context__]
-
-
-def _redact_arguments(error: BaseException, secrets: tuple[str, ...]) -> None:
-    def clean(value: object) -> object:
-        return redact(value, *secrets) if isinstance(value, str) else value
-
-    if any(clean(each) != each for each in error.args):
-        error.args = tuple(map(clean, error.args))
-    message: object = getattr(error, "message", None)
-    if isinstance(message, str) and clean(message) != message:
-        error.message = clean(message)  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
 
 
 def transport_error(

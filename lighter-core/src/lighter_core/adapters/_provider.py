@@ -13,9 +13,11 @@ from ..events import ProviderStreamEvent
 from ..history import require_valid_history
 from ..messages import AssistantMessage
 from ..requests import ModelRequest
-from ._exchange import Codec, Exchange
+from ._codec import Codec
+from ._exchange import Exchange
 from ._faults import Service
 from ._refused import RefusedContext
+from ._secrets import Secrets
 from ._sender import Sender
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class SDKProvider(ABC):
     ) -> None:
         self._service = service
         self._sender = sender
-        self._secrets = tuple(each for each in secrets if each)
+        self._secrets = Secrets(secrets)
         self._recover = recover
         self._refused = RefusedContext()
 
