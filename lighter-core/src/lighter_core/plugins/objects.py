@@ -128,7 +128,7 @@ def _check_function(
     name: str, spec: str, function: Any, mark: Mapping[str, object]
 ) -> None:
     problem = _spec_problem(spec, mark)
-    if problem is None and _is_generator(function):
+    if problem is None and _is_generator(function, spec):
         problem = "is a generator; return the value instead"
     if problem is None and spec not in EVENTS and inspect.iscoroutinefunction(function):
         problem = "is async, which only the hooks of a run may be; use a plain def"
@@ -154,8 +154,11 @@ def _spec_problem(spec: str, mark: Mapping[str, object]) -> str | None:
     return None
 
 
-def _is_generator(function: object) -> bool:
-    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+def _is_generator(function: object, spec: str) -> bool:
+    """Tell generators, which would never run; `get_tools` may well yield its tools."""
+    if inspect.isgeneratorfunction(function):
+        return spec != "get_tools"
+    return inspect.isasyncgenfunction(function)
 
 
 def _parameter_problem(
