@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from lighter_core import AssistantMessage, ModelError
 from lighter_core.adapters import need_integer
 
+from ._azure import at_deployment
 from ._base import BaseProvider, Connection, ConnectionOptions, need_text
 from ._chat_calls import Turn
 from ._chat_decode import decode_chat_body
@@ -74,7 +75,8 @@ class OpenAIChatProvider(BaseProvider):
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
         max_retries: How often a failed request is repeated before its reply begins.
-        client: An SDK client to use as it is; it is never closed here.
+        client: An SDK client to use as it is; it is never closed here. With an
+            `AsyncAzureOpenAI` the model is the name of the deployment.
         http_client: A transport for the SDK's clients; it is never closed here.
         extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
@@ -136,7 +138,9 @@ class OpenAIChatProvider(BaseProvider):
                 base_url=base_url,
                 timeout=timeout,
                 max_retries=max_retries,
-                client=client,
+                client=at_deployment(
+                    client, model_id or _variable(dialect.model_variable)
+                ),
                 http_client=http_client,
                 extra_headers=extra_headers,
             ),

@@ -1,7 +1,7 @@
 """The SDK's client, for both of its interfaces.
 
-This module and `_errors.py` are the only ones that import the SDK, and only inside
-functions: importing it takes seconds.
+This module, `_azure.py` and `_errors.py` are the only ones that import the SDK, and only
+inside functions: importing it takes seconds.
 """
 
 from __future__ import annotations
