@@ -30,7 +30,7 @@ from lighter_core import (
     TextDelta,
     UserMessage,
 )
-from lighter_openai import OpenAIProvider
+from lighter_openai import OpenAIChatProvider, OpenAIProvider
 from lighter_openai.plugin import create_provider
 
 ASK = ModelRequest([UserMessage("hello")])
@@ -127,6 +127,18 @@ def test_values_that_cannot_work_are_refused_at_construction(options, code, name
     assert caught.value.provider == "openai"
     assert named in caught.value.message
     assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("make", [OpenAIProvider, OpenAIChatProvider])
+def test_one_error_names_all_that_is_missing(make):
+    """Else the second one shows only after the first was mended."""
+    with pytest.raises(ModelError) as caught:
+        make()
+    for named in ("OPENAI_MODEL", "model_id", "OPENAI_API_KEY", "api_key"):
+        assert named in caught.value.message
+    with pytest.raises(ModelError) as caught:
+        make(api_key=KEY)
+    assert "API key" not in caught.value.message
 
 
 def test_options_are_copied():

@@ -68,14 +68,13 @@ class BaseProvider(SDKProvider):
         recover: bool = False,
     ) -> None:
         name = dialect.name
-        model = need_model_id(model_id, variable=dialect.model_variable, provider=name)
         url = connection.check(
             provider=name,
             client="openai.AsyncOpenAI",
             variable=dialect.base_url_variable,
             default=dialect.base_url,
         )
-        key = self._key(dialect, connection)
+        model, key = self._model_and_key(model_id, dialect, connection)
         self._options = self._merged(fields, extra_body, name)
         self._target = Target(dialect, endpoint_of(url), model)
         clients = self._clients_type(key, url, connection, isolated=dialect.isolated)
@@ -106,6 +105,29 @@ class BaseProvider(SDKProvider):
         if isinstance(tools, list) and isinstance(more, list):
             extra["tools"] = [*tools, *more]
         return {**options, **extra}
+
+    @classmethod
+    def _model_and_key(
+        cls, model_id: str | None, dialect: Dialect, connection: Connection
+    ) -> tuple[str, str | None]:
+        """Return both; where both are missing, one error says so.
+
+        Raises:
+            ModelError: `invalid_request` for the model, else `auth_error` for the key.
+        """
+        name = dialect.name
+        try:
+            model = need_model_id(
+                model_id, variable=dialect.model_variable, provider=name
+            )
+        except ModelError as err:
+            try:
+                cls._key(dialect, connection)
+            except ModelError as also:
+                text = f"{err.message}; {also.message}"
+                raise ModelError(text, err.code, provider=name) from None
+            raise
+        return model, cls._key(dialect, connection)
 
     @classmethod
     def _key(cls, dialect: Dialect, connection: Connection) -> str | None:
