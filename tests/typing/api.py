@@ -12,8 +12,10 @@ from lighter_core import (
     Agent,
     AgentResponse,
     AgentStream,
+    AgentStreamEvent,
     AssistantMessage,
     BeforeModelHook,
+    JSONValue,
     Message,
     Model,
     ModelError,
@@ -22,6 +24,7 @@ from lighter_core import (
     Provider,
     RunContext,
     RunHandle,
+    SyncAgentStream,
     SystemMessage,
     TextDelta,
     Tool,
@@ -99,6 +102,17 @@ provider: Provider = FakeProvider([Turn(text="hi"), "ho"])
 agent = Agent(provider, tools=[add, get_stock, explicit], hooks=[*hooks, Plugin()])
 
 
+def show(event: AgentStreamEvent) -> None:
+    """Takes an event of any stream, whatever the output."""
+    if isinstance(event, AgentResponse):
+        assert_type(event.output, object | None)
+
+
+def show_sum(event: AgentStreamEvent[Sum]) -> None:
+    if isinstance(event, AgentResponse):
+        assert_type(event.output, Sum | None)
+
+
 async def use() -> None:
     response = await agent.run("Hello!", deps={"moon": 3})
     assert_type(response, AgentResponse)
@@ -115,6 +129,24 @@ async def use() -> None:
                     assert_type(error, BaseException | None)
                 case _:
                     pass
+    async with agent.stream("Hello!", output=Sum) as typed:
+        assert_type(typed, AgentStream[Sum])
+        async for typed_event in typed:
+            match typed_event:
+                case AgentResponse(output=value):
+                    assert_type(value, Sum | None)
+                case _:
+                    pass
+            show(typed_event)
+            show_sum(typed_event)
+    assert_type(agent.stream("x", output={"type": "object"}), AgentStream[JSONValue])
+    with agent.stream_sync("Hello!", output=list[int]) as listed:
+        assert_type(listed, SyncAgentStream[list[int]])
+        for listed_event in listed:
+            show_sum(listed_event)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            if isinstance(listed_event, AgentResponse):
+                assert_type(listed_event.output, list[int] | None)
+    assert_type(agent.stream_sync("Hello!"), SyncAgentStream)
     structured = await agent.run("Hello!", output=Sum)
     assert_type(structured, AgentResponse[Sum])
     assert_type(structured.raise_if_failed().output, Sum | None)

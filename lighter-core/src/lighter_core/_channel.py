@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol
+from typing import Any, Protocol
 
 from .results import AgentStreamEvent
 
@@ -98,8 +98,11 @@ class Channel:
 
     # The consumer's side.
 
-    def take(self) -> AgentStreamEvent | None:
-        """Return an unread event, or `None` when there is none now."""
+    def take(self) -> Any:
+        """Return an unread event, or `None` when there is none now.
+
+        Which output the last one has, only the stream knows.
+        """
         if not self._buffer:
             return None
         event = self._buffer.popleft()

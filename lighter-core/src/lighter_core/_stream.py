@@ -7,13 +7,13 @@ import contextvars
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Generic, NoReturn, Self
 
 from ._channel import Channel, Sink
 from ._state import RunState
 from ._sync import run_sync
 from .messages import Message
-from .results import AgentResponse, AgentStreamEvent
+from .results import AgentResponse, AgentStreamEvent, OutputT_co
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -63,7 +63,7 @@ def _abandon(channel: Channel, task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-class AgentStream:
+class AgentStream(Generic[OutputT_co]):
     """The events of a run: deltas and tool events, then one `AgentResponse`.
 
     The run starts when the first event is asked for. No model call and no tool starts
@@ -108,7 +108,7 @@ class AgentStream:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> AgentStreamEvent:
+    async def __anext__(self) -> AgentStreamEvent[OutputT_co]:
         channel = self._channel
         if self._closed:
             raise StopAsyncIteration
@@ -117,7 +117,7 @@ class AgentStream:
                 "another task waits for this stream's next event; a stream has one"
                 " consumer"
             )
-        event = channel.take()
+        event: AgentStreamEvent[OutputT_co] | None = channel.take()
         if event is not None:
             return event
         if self._task is None:
@@ -139,9 +139,9 @@ class AgentStream:
                 del error  # its traceback holds this frame
         raise StopAsyncIteration
 
-    def take_ready(self) -> list[AgentStreamEvent]:
+    def take_ready(self) -> list[AgentStreamEvent[OutputT_co]]:
         """Return the events that are there already, without asking for more."""
-        ready: list[AgentStreamEvent] = []
+        ready: list[AgentStreamEvent[OutputT_co]] = []
         while not self._closed and (event := self._channel.take()) is not None:
             ready.append(event)
         return ready
@@ -212,7 +212,7 @@ class AgentStream:
         return f"<AgentStream {stage}>"
 
 
-class SyncAgentStream:
+class SyncAgentStream(Generic[OutputT_co]):
     """An `AgentStream` for synchronous code: a context manager and an iterator.
 
     Example:
@@ -224,9 +224,9 @@ class SyncAgentStream:
         ```
     """
 
-    def __init__(self, stream: AgentStream) -> None:
+    def __init__(self, stream: AgentStream[OutputT_co]) -> None:
         self._stream = stream
-        self._ready: deque[AgentStreamEvent] = deque()
+        self._ready: deque[AgentStreamEvent[OutputT_co]] = deque()
 
     @property
     def messages(self) -> list[Message]:
@@ -236,7 +236,7 @@ class SyncAgentStream:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> AgentStreamEvent:
+    def __next__(self) -> AgentStreamEvent[OutputT_co]:
         if not self._ready:
             run_sync(self._fetch, instead="async with agent.stream(…)")
         if not self._ready:

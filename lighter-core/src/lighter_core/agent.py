@@ -173,9 +173,22 @@ class Agent:
             lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
         )
 
+    @overload
+    def stream(self, messages: Input, /, *, deps: object = None) -> AgentStream: ...
+
+    @overload
+    def stream(
+        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+    ) -> AgentStream[OutputT]: ...
+
+    @overload
+    def stream(
+        self, messages: Input, /, *, output: JSONObject, deps: object = None
+    ) -> AgentStream[JSONValue]: ...
+
     def stream(
         self, messages: Input, /, *, output: object = None, deps: object = None
-    ) -> AgentStream:
+    ) -> AgentStream[Any]:
         """Return the stream of a run, which starts when its first event is asked for.
 
         Args:
@@ -186,11 +199,30 @@ class Agent:
         setup, state = self._setup, _state(messages, output, deps)
         return AgentStream(lambda sink: run_loop(setup, state, sink), state)
 
+    @overload
+    def stream_sync(
+        self, messages: Input, /, *, deps: object = None
+    ) -> SyncAgentStream: ...
+
+    @overload
+    def stream_sync(
+        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+    ) -> SyncAgentStream[OutputT]: ...
+
+    @overload
+    def stream_sync(
+        self, messages: Input, /, *, output: JSONObject, deps: object = None
+    ) -> SyncAgentStream[JSONValue]: ...
+
     def stream_sync(
         self, messages: Input, /, *, output: object = None, deps: object = None
-    ) -> SyncAgentStream:
+    ) -> SyncAgentStream[Any]:
         """Return the stream for synchronous code: `with … as stream: for event in …`."""
-        return SyncAgentStream(self.stream(messages, output=output, deps=deps))
+        setup, state = self._setup, _state(messages, output, deps)
+        run: AgentStream[Any] = AgentStream(
+            lambda sink: run_loop(setup, state, sink), state
+        )
+        return SyncAgentStream(run)
 
     @overload
     def start(self, messages: Input, /, *, deps: object = None) -> RunHandle: ...

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     OutputT_co = TypeVar("OutputT_co", covariant=True, default=None)
+    AnyOutputT = TypeVar("AnyOutputT", default=object)
 else:  # defaults of type variables are for type checkers; Python has them from 3.13 on
     from typing import TypeVar
 
     OutputT_co = TypeVar("OutputT_co", covariant=True)
+    AnyOutputT = TypeVar("AnyOutputT")
 
 __all__ = ["AgentResponse", "AgentStreamEvent", "OutputT_co", "RunStatus"]
 
@@ -91,5 +93,6 @@ AgentStreamEvent: TypeAlias = (
     | ModelCallRestarted
     | ToolCallStarted
     | ToolCallFinished
-    | AgentResponse[object]
+    | AgentResponse[AnyOutputT]
 )
+"""An event of an agent's stream; `AgentStreamEvent[Book]` ends with such an output."""
