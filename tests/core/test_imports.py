@@ -118,7 +118,7 @@ NOT_EXPORTED = {
     "_stream": set(),
     "agent": set(),
     "context": {"RunProgress"},
-    "documents": {"DOCUMENT_VERSION"},
+    "documents": {"DOCUMENT_VERSION", "messages_from_data", "messages_to_data"},
     "errors": set(),
     "events": set(),
     "history": {"INTERRUPTED", "interrupted_result", "require_valid_history"},

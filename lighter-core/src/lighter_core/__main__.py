@@ -12,6 +12,11 @@ __all__ = ["main"]
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor", "show what is installed, what is broken, and why"),
+    "new-provider": (
+        "new_provider",
+        "write a distribution with a provider of your own",
+    ),
+    "make-test": ("make_test", "make a test of a recorded run"),
 }
 """Each command's module in `_commands`, and its line in the help text."""
 

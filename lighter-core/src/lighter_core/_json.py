@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ __all__ = [
     "dump_json",
     "encode_json",
     "encode_text",
+    "escape_surrogates",
     "load_json",
 ]
 
@@ -72,6 +74,14 @@ def dump_json(
         allow_nan=False,
         default=default,
     )
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def escape_surrogates(text: str) -> str:
+    """Return JSON text with lone surrogates as escapes, which UTF-8 can hold."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def encode_json(value: object) -> bytes:

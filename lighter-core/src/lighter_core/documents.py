@@ -8,21 +8,22 @@ a round trip is the same, byte for byte.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from ._json import dump_json, load_json
+from ._json import dump_json, escape_surrogates, load_json
 from .errors import HistoryError
 from .messages import MESSAGE_CLASSES, Message
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails, SchemaSerializer, SchemaValidator
+    from pydantic_core import SchemaSerializer, SchemaValidator, ValidationError
 
 __all__ = [
     "DOCUMENT_VERSION",
+    "messages_from_data",
     "messages_from_json",
+    "messages_to_data",
     "messages_to_json",
 ]
 
@@ -30,7 +31,6 @@ DOCUMENT_VERSION = 1
 """The version of the documents that are written; all earlier ones can be read."""
 
 _MAX_BYTES = 64 * 1024 * 1024
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _NEWER = "a newer version of lighter-core may have written the document"
 
 
@@ -45,15 +45,19 @@ def messages_to_json(messages: Iterable[Message]) -> str:
         HistoryError: When a message holds what no document can, e.g. a negative number
             of tokens; `path` says where.
     """
+    return escape_surrogates(dump_json(messages_to_data(messages)))
+
+
+def messages_to_data(messages: Iterable[Message]) -> object:
+    """Return the document as plain data, for documents that hold it; errors as above."""
     given = list(messages)
     for each in given:
         if not isinstance(cast("object", each), MESSAGE_CLASSES):
             raise TypeError(f"a history holds messages, got {type(each).__name__}")
     document = {"version": DOCUMENT_VERSION, "messages": given}
-    plain = _serializer().to_python(
+    return _serializer().to_python(
         document, mode="json", exclude_defaults=True, warnings="error"
     )
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", dump_json(plain))
 
 
 def messages_from_json(
@@ -86,14 +90,23 @@ def messages_from_json(
         if isinstance(given, str):
             given = given.encode("utf-8")
         if _has_surrogates(given):  # which pydantic-core does not read from JSON
-            read = _validator().validate_python(load_json(given))
-        else:
-            read = _validator().validate_json(given)
+            return messages_from_data(load_json(given))
+        read: object = _validator().validate_json(given)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        raise _refusal(details) from None
+        raise _refusal(error) from None
     except ValueError as error:
         raise HistoryError(f"the document is not JSON: {error}") from None
+    return cast("dict[str, list[Message]]", read)["messages"]
+
+
+def messages_from_data(data: object) -> list[Message]:
+    """Return the messages of a document that is plain data; errors as above."""
+    from pydantic_core import ValidationError
+
+    try:
+        read: object = _validator().validate_python(data)
+    except ValidationError as error:
+        raise _refusal(error) from None
     return cast("dict[str, list[Message]]", read)["messages"]
 
 
@@ -120,8 +133,9 @@ def _serializer() -> SchemaSerializer:
     return SchemaSerializer(document_schema(DOCUMENT_VERSION), CONFIG)
 
 
-def _refusal(details: list[ErrorDetails]) -> HistoryError:
+def _refusal(error: ValidationError) -> HistoryError:
     """Return the error about the first fault; another version comes before all."""
+    details = error.errors(include_url=False, include_input=False)
     deepest = max(details, key=lambda each: len(each["loc"]))
     fault = next((d for d in details if d["loc"] == ("version",)), deepest)
     path = _path(fault["loc"])

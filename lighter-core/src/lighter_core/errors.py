@@ -10,6 +10,10 @@ LighterError
 ├── OutputError                the final answer does not fit the form asked for
 ├── ToolError                  raise it in a tool: its text goes to the model verbatim
 ├── HistoryError               a message history cannot be accepted
+├── RecordingError             a recorded run cannot be read, or differs from this one
+├── SessionError               a stored session cannot be read or written; `code` says why
+│   ├── SessionNotFoundError   (LookupError)
+│   └── SessionConflictError   another writer was first
 └── PluginError                something about an installed plugin
     ├── PluginNotFoundError    (LookupError)
     ├── PluginConflictError    several distributions claim one name
@@ -39,6 +43,11 @@ __all__ = [
     "PluginLoadError",
     "PluginNotFoundError",
     "ProviderContractError",
+    "RecordingError",
+    "SessionConflictError",
+    "SessionError",
+    "SessionErrorCode",
+    "SessionNotFoundError",
     "ToolDefinitionError",
     "ToolError",
 ]
@@ -56,6 +65,20 @@ ModelErrorCode = Literal[
 """The closed set of failure categories of a model call."""
 
 _CODES: frozenset[str] = frozenset(get_args(ModelErrorCode))
+
+SessionErrorCode = Literal[
+    "not_found",
+    "conflict",
+    "invalid",
+    "locked",
+    "full",
+    "readonly",
+    "corrupt",
+    "version",
+    "unavailable",
+    "closed",
+]
+"""Why a session could not be read or written."""
 
 
 def _rebuild(
@@ -240,6 +263,51 @@ class HistoryError(LighterError):
     def __init__(self, message: str, *, path: str | None = None) -> None:
         super().__init__(message)
         self.path = path
+
+
+class RecordingError(LighterError):
+    """A recorded run cannot be read, or what is asked now differs from it.
+
+    Attributes:
+        path: The first place that differs, e.g. `"messages[3].tool_output"`.
+    """
+
+    _fields = ("path",)
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class SessionError(LighterError):
+    """A stored session cannot be read or written.
+
+    Attributes:
+        code: `"invalid"` for what was given: an id, a line of an import. For the store:
+            `"locked"` by others for too long, `"full"`, `"readonly"`, `"corrupt"`,
+            written by another `"version"`, `"unavailable"`, `"closed"`.
+        session_id: The session, where it is about one.
+    """
+
+    _fields = ("code", "session_id")
+
+    def __init__(
+        self, message: str, *, code: SessionErrorCode, session_id: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code: SessionErrorCode = code
+        self.session_id = session_id
+
+
+class SessionNotFoundError(SessionError, LookupError):
+    """The store has no such session, or the session no such entry."""
+
+
+class SessionConflictError(SessionError):
+    """Another writer was first: the session has other messages than the caller thought.
+
+    Nothing was stored. Load the session again, look at it, and append to that.
+    """
 
 
 class PluginError(LighterError):

@@ -29,6 +29,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "local": "lighter-local",
     "openai": "lighter-openai",
     "openai-chat": "lighter-openai",
+    "replay": "lighter-core",
 }
 """The reserved names of providers, each with its distribution."""
 
