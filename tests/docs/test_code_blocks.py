@@ -73,8 +73,11 @@ def scripted(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: str(p.relative_to(ROOT)))
-async def test_the_blocks_of_a_page_run(page: Path, scripted, capsys) -> None:
-    """One after the other, in one namespace."""
+async def test_the_blocks_of_a_page_run(
+    page: Path, scripted, capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other, in one namespace and in an empty folder."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     for line, source in _blocks(page):
         code = compile(
