@@ -18,7 +18,7 @@ PROVIDER ?= local
 TESTS ?= tests
 export PYTHON
 
-inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
+inputs := constraints.txt pyproject.toml scripts/venv.sh scripts/build-tools.txt $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
 
 .PHONY: demo test test-all smoke check format coverage model servers build changelog \

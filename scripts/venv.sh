@@ -3,6 +3,7 @@
 #
 #   scripts/venv.sh DIRECTORY [GROUP]     GROUP: a dependency group of pyproject.toml
 #
+# The group `package` comes alone, without the distributions and with its hashes checked.
 # PYTHON names the interpreter; without it the first of python3, python3.13, … that is
 # 3.11 or newer is used. Versions come from constraints.txt. uv is taken from the PATH,
 # else installed into the environment.
@@ -42,13 +43,19 @@ if [ ! -x "$directory/bin/python" ]; then
     fi
 fi
 
-if command -v uv >/dev/null 2>&1; then
-    uv=uv
-else
-    uv=$directory/bin/uv
-    [ -x "$uv" ] || "$directory/bin/python" -m pip install --quiet \
-        --disable-pip-version-check --constraint constraints.txt uv
+uv=$(command -v uv || echo "$directory/bin/uv")
+pip() { "$directory/bin/python" -m pip "$@" --quiet --disable-pip-version-check; }
+
+if [ "$group" = package ]; then
+    set -- --require-hashes --requirement scripts/build-tools.txt
+    if [ -x "$uv" ]; then
+        "$uv" pip install --quiet --python "$directory/bin/python" "$@"
+    else
+        pip install "$@"
+    fi
+    exit
 fi
+[ -x "$uv" ] || pip install --constraint constraints.txt uv
 
 set --
 for each in lighter-*/; do
