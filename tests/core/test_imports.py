@@ -24,6 +24,7 @@ LAYERS = {
     "_commands._report": 9,
     "_commands._text": 9,
     "_commands.doctor": 9,
+    "_commands.new_provider": 9,
     "_callables": 0,
     "_closing": 0,
     "_content": 0,

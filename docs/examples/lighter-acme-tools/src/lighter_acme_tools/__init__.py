@@ -1,0 +1,1 @@
+"""A bookstore's tools for Lighter, an audit of what runs, and a gate."""
