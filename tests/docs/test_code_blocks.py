@@ -24,7 +24,11 @@ PAGES = sorted(
     [
         ROOT / "README.md",
         *ROOT.glob("lighter-*/README.md"),
-        *ROOT.glob("docs/**/*.md"),
+        *(
+            page
+            for page in ROOT.glob("docs/**/*.md")
+            if page.parts[-3] != "examples"  # distributions, tested where installed
+        ),
     ]
 )
 BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,17 @@ def test_an_example_passes_its_own_tests(
     copy = tmp_path / name
     shutil.copytree(ROOT / "docs" / "examples" / name, copy)
     assert " passed" in kit.run("-m", "pytest", "-q", cwd=copy)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_code_in_the_readme_of_an_example_runs(
+    kit: FreshEnvironment, tmp_path: Path, name: str
+) -> None:
+    """Where the examples are installed."""
+    page = (ROOT / "docs" / "examples" / name / "README.md").read_text("utf-8")
+    code = "".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    assert "Agent(" in code
+    kit.run("-W", "error", "-c", code, cwd=tmp_path)
 
 
 def test_the_tools_example_is_typed_and_tidy(
