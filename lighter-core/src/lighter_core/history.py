@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ._trimming import TrimmedHistory, trim
 from .errors import ModelError
 from .messages import (
     MESSAGE_CLASSES,
@@ -24,10 +25,12 @@ __all__ = [
     "INTERRUPTED",
     "HistoryProblem",
     "RepairedHistory",
+    "TrimmedHistory",
     "check_history",
     "interrupted_result",
     "repair_history",
     "require_valid_history",
+    "trim",
 ]
 
 INTERRUPTED = "interrupted: the run ended before this call had a result"
