@@ -78,6 +78,7 @@ LAYERS = {
     "_tool_call": 6,
     "agent": 8,
     "adapters._bodies": 9,
+    "adapters._bodies": 9,
     "adapters._codec": 9,
     "adapters._connection": 9,
     "adapters._exchange": 9,

@@ -10,12 +10,12 @@ from lighter_core.adapters import (
     as_list,
     as_object,
     bad_response,
+    body_object,
     clean_text,
     elements,
-    fast_load,
+    integer_in,
     member_text,
     seal_native,
-    short,
 )
 
 from ._answers import answered
@@ -49,14 +49,7 @@ def decode_body(
     Raises:
         ModelError: For a reply that failed, is incomplete or is no reply at all.
     """
-    try:
-        reply = as_object(fast_load()(body))
-    except ValueError as err:
-        start = short(body[:60].decode("utf-8", "replace"))
-        what = f"it is not JSON but begins with {start!r}" if start else "it is empty"
-        raise bad_response(target, what) from err
-    if reply is None:
-        raise bad_response(target, "it is JSON, but no object")
+    reply = body_object(body, target)
     error = as_object(reply.get("error"))
     if error is not None:
         raise error_in_reply(
@@ -175,16 +168,14 @@ def _usage(value: object) -> Usage | None:
     if usage is None:
         return None
 
-    def number(fields: object, key: str) -> int:
-        found = (as_object(fields) or {}).get(key)
-        return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-    read = number(usage, "cache_read_input_tokens")
-    written = number(usage, "cache_creation_input_tokens")
+    read = integer_in(usage, "cache_read_input_tokens")
+    written = integer_in(usage, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=number(usage, "input_tokens") + read + written,
-        output_tokens=number(usage, "output_tokens"),
+        input_tokens=integer_in(usage, "input_tokens") + read + written,
+        output_tokens=integer_in(usage, "output_tokens"),
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=number(usage.get("output_tokens_details"), "thinking_tokens"),
+        reasoning_tokens=integer_in(
+            usage.get("output_tokens_details"), "thinking_tokens"
+        ),
     )

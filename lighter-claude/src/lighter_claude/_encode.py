@@ -12,7 +12,13 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
-from lighter_core.adapters import as_object, dump_json, encode_text, plain
+from lighter_core.adapters import (
+    as_object,
+    dump_json,
+    encode_text,
+    json_values_only,
+    plain,
+)
 
 from ._answers import (
     AnswerForm,
@@ -76,7 +82,7 @@ def encode_request(
             send.
     """
     turns = Turns(target, options.system_messages, refused)
-    try:
+    with json_values_only(target):
         messages = turns.take(request.messages)
         schema = None
         if request.output is not None and form == "native":
@@ -93,13 +99,6 @@ def encode_request(
         if turns.container is not None:
             fields["container"] = _container(fields.get("container"), turns.container)
         head = dump_json(fields, default=plain)
-    except (TypeError, ValueError, RecursionError) as err:
-        raise ModelError(
-            f"the request cannot be written as JSON: {err}; tool schemas, thinking and"
-            " extra_body must hold JSON values only",
-            "invalid_request",
-            provider=target.name,
-        ) from err
     if not messages or _ends_blank(request, turns):
         which = (
             "the last message says nothing" if messages else "no message says anything"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from lighter_core import ToolCall, ToolCallDelta
 from lighter_core.adapters import ShapeError, TextJoiner
@@ -69,6 +70,11 @@ class Channel:
             raise ShapeError("the finished reply differs from the pieces it came in")
         self._shown = [whole]
         return whole[len(shown) :]
+
+    @property
+    def whole(self) -> str:
+        """All pieces of a text with one part, as they came."""
+        return "".join(chain.from_iterable(self._parts.values()))
 
     @property
     def shown(self) -> str:

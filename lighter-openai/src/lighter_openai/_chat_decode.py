@@ -11,10 +11,9 @@ from lighter_core.adapters import (
     as_list,
     as_object,
     bad_response,
+    body_object,
     elements,
-    fast_load,
     members,
-    short,
 )
 
 from ._chat_calls import Call, Ids, Turn, legacy_call, whole_calls
@@ -94,14 +93,7 @@ def decode_chat_body(body: bytes, target: Target, turn: Turn) -> AssistantMessag
     Raises:
         ModelError: For a reply that failed, is incomplete or is no reply at all.
     """
-    try:
-        reply = as_object(fast_load()(body))
-    except ValueError as err:
-        start = short(body[:60].decode("utf-8", "replace"))
-        what = f"it is not JSON but begins with {start!r}" if start else "it is empty"
-        raise bad_response(target, what) from err
-    if reply is None:
-        raise bad_response(target, "it is JSON, but no object")
+    reply = body_object(body, target)
     error = error_in(reply, target)
     if error is not None:
         raise error

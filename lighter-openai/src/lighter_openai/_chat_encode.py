@@ -24,6 +24,7 @@ from lighter_core.adapters import (
     dump_json,
     elements,
     encode_text,
+    json_values_only,
     members,
     plain,
 )
@@ -81,20 +82,13 @@ def encode_chat_request(
         ModelError: `invalid_request` for values that have no JSON form, and for parts
             that the interface cannot take.
     """
-    try:
-        lost: list[str] = [] if notes is None else notes
+    lost: list[str] = [] if notes is None else notes
+    with json_values_only(target):
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
         head = dump_json(fields, default=plain)
         found = _Messages(request.messages, target, reasoning, lost)
         items = ",".join(found.texts())
-    except (TypeError, ValueError, RecursionError) as err:
-        raise ModelError(
-            f"the request cannot be written as JSON: {err}; tool schemas and extra_body"
-            " must hold JSON values only",
-            "invalid_request",
-            provider=target.name,
-        ) from err
     return encode_text(f'{head[:-1]},"messages":[{items}]}}')
 
 

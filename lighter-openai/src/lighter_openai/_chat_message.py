@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lighter_core import AssistantMessage, Usage
+from lighter_core import AssistantMessage
 from lighter_core.adapters import (
     ShapeError,
     as_list,
@@ -16,10 +16,10 @@ from lighter_core.adapters import (
 
 from ._chat_calls import Call
 from ._dialect import Target
+from ._usage import chat_usage
 
 __all__ = [
     "REASONING_KEYS",
-    "chat_usage",
     "complete_message",
     "content_pieces",
     "native_object",
@@ -144,31 +144,4 @@ def complete_message(
         api=target.dialect.api,
         model=target.model,
         items=f"[{clean_text(native_object(fields, calls))}]",
-    )
-
-
-def _number(fields: object, *keys: str) -> int:
-    known = as_object(fields) or {}
-    for key in keys:
-        found = known.get(key)
-        if isinstance(found, int) and not isinstance(found, bool):
-            return found
-    return 0
-
-
-def chat_usage(value: object) -> Usage | None:
-    """Return the tokens; what was cached and what was reasoning are parts of them."""
-    usage = as_object(value)
-    if usage is None:
-        return None
-    read = usage.get("prompt_tokens_details")
-    written = usage.get("completion_tokens_details")
-    return Usage(
-        input_tokens=_number(usage, "prompt_tokens"),
-        output_tokens=_number(usage, "completion_tokens"),
-        cache_read_tokens=_number(read, "cached_tokens")
-        or _number(usage, "prompt_cache_hit_tokens"),
-        cache_write_tokens=_number(read, "cache_write_tokens"),
-        reasoning_tokens=_number(written, "reasoning_tokens")
-        or _number(usage, "reasoning_tokens"),
     )

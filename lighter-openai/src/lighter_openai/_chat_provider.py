@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
-from lighter_core import AssistantMessage, ModelError
+from lighter_core import ModelError
 from lighter_core.adapters import need_integer
 
 from ._azure import at_deployment
@@ -18,8 +19,8 @@ from ._chat_decode import decode_chat_body
 from ._chat_encode import Reasoning, encode_chat_request
 from ._chat_stream import ChatStreamDecoder
 from ._client import ChatClients, Clients
-from ._dialect import CHAT, Dialect, Target
-from ._errors import error_in_reply, error_of
+from ._codec import ServiceCodec
+from ._dialect import CHAT, Dialect
 
 if TYPE_CHECKING:
     import httpx2
@@ -192,28 +193,10 @@ class OpenAIChatProvider(BaseProvider):
             notes=notes,
         )
 
-    def _codec(self, request: ModelRequest) -> _ChatCodec:
-        return _ChatCodec(self._target, Turn.of(request))
-
-
-class _ChatCodec:
-    """Reads the reply to one request, and the errors of the service."""
-
-    def __init__(self, target: Target, turn: Turn) -> None:
-        self.service = target
-        self._turn = turn
-
-    def error_of(self, error: Exception) -> ModelError:
-        return error_of(error, self.service)
-
-    def error_in_reply(self, error: Mapping[str, object]) -> ModelError:
-        return error_in_reply(self.service, error, response_status=None)
-
-    def decode_body(self, body: bytes) -> AssistantMessage:
-        return decode_chat_body(body, self.service, self._turn)
-
-    def decoder(self) -> ChatStreamDecoder:
-        return ChatStreamDecoder(self.service, self._turn)
+    def _codec(self, request: ModelRequest) -> ServiceCodec:
+        turn = Turn.of(request)
+        whole = partial(decode_chat_body, turn=turn)
+        return ServiceCodec(self._target, whole, partial(ChatStreamDecoder, turn=turn))
 
 
 def _variable(name: str | None) -> str:

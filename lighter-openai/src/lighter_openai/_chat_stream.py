@@ -11,13 +11,13 @@ from lighter_core import (
 )
 from lighter_core.adapters import (
     ShapeError,
-    TextJoiner,
     as_list,
     as_object,
     bad_response,
     fast_load,
 )
 
+from ._assembly import Channel
 from ._chat_calls import Turn
 from ._chat_decode import error_in, require_finish, usage_in
 from ._chat_fields import Fields
@@ -33,6 +33,7 @@ from ._dialect import Target
 __all__ = ["ChatStreamDecoder"]
 
 Chunk = dict[str, object]
+_PART = 0, 0  # a text has one
 _KNOWN = frozenset({"role", "content", "tool_calls", "function_call"})
 
 
@@ -54,7 +55,7 @@ class ChatStreamDecoder:
         self._usage: object = None
         self._fields = Fields()
         self._calls = CallPieces(turn)
-        self._text, self._reasoning = _Text(), _Text()
+        self._text, self._reasoning = Channel(""), Channel("")
         self._reasoning_key: str | None = None
 
     @property
@@ -100,22 +101,22 @@ class ChatStreamDecoder:
             raise self.ended_early()
         try:
             calls, events = self._calls.finish()
-            texts = self._text.whole, self._reasoning.whole
-            shown = [
-                *_reasoning_events(self._reasoning.finish()),
-                *_text_events(self._text.finish()),
-                *events,
-            ]
-            self.message = complete_message(
-                texts,
+            message = complete_message(
+                (self._text.whole, self._reasoning.whole),
                 calls,
                 self._fields.texts(),
                 self._usage,
                 self._finish,
                 self._target,
             )
+            shown = [
+                *_reasoning_events(self._reasoning.finish(message.reasoning or "")),
+                *_text_events(self._text.finish(message.content)),
+                *events,
+            ]
         except (ShapeError, ValueError) as err:
             raise bad_response(self._target, str(err)) from err
+        self.message = message
         return shown
 
     def ended_early(self) -> ModelError:
@@ -166,14 +167,14 @@ class ChatStreamDecoder:
         events = self._reasoning_in(delta)
         for thought, text in content_pieces(delta.get("content")):
             if not thought:
-                events += _text_events(self._text.feed(text))
+                events += _text_events(self._text.add(_PART, text))
                 self._fields.add("content", text)
             elif self._reasoning_key in {None, "content"}:
                 self._reasoning_key = "content"
-                events += _reasoning_events(self._reasoning.feed(text))
+                events += _reasoning_events(self._reasoning.add(_PART, text))
         refusal = delta.get("refusal")
         if isinstance(refusal, str):
-            events += _text_events(self._text.feed(refusal))
+            events += _text_events(self._text.add(_PART, refusal))
         if delta.get("function_call"):
             events += self._calls.add_legacy(delta["function_call"])
         calls = as_list(delta.get("tool_calls"))
@@ -192,30 +193,8 @@ class ChatStreamDecoder:
             piece = reasoning_piece(delta.get(key))
             if piece and self._reasoning_key in {None, key}:
                 self._reasoning_key = key
-                return _reasoning_events(self._reasoning.feed(piece))
+                return _reasoning_events(self._reasoning.add(_PART, piece))
         return []
-
-
-class _Text:
-    """One public text on its way."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._joiner = TextJoiner()
-
-    def feed(self, piece: str) -> str:
-        """Take a piece; return the text to show now."""
-        self._pieces.append(piece)
-        return self._joiner.feed(piece)
-
-    def finish(self) -> str:
-        """Return what was held back."""
-        return self._joiner.finish()
-
-    @property
-    def whole(self) -> str:
-        """All of it."""
-        return "".join(self._pieces)
 
 
 def _text_events(text: str) -> list[ProviderStreamEvent]:

@@ -1,24 +1,36 @@
-"""The Responses interface as the core's exchange sees it."""
+"""Both interfaces as the core's exchange sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lighter_core import AssistantMessage, ModelError
+from lighter_core.adapters import Decoder
 
-from ._decode import decode_body
 from ._dialect import Target
 from ._errors import error_in_reply, error_of
-from ._stream import StreamDecoder
 
-__all__ = ["ResponsesCodec"]
+__all__ = ["ServiceCodec"]
 
 
-class ResponsesCodec:
-    """Reads the replies and errors of one service."""
+class ServiceCodec:
+    """Reads the replies and errors of one service.
 
-    def __init__(self, target: Target) -> None:
+    Args:
+        target: Whom the request is for.
+        whole: Reads a reply that came whole.
+        streamed: Makes a decoder for one streamed reply.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        whole: Callable[[bytes, Target], AssistantMessage],
+        streamed: Callable[[Target], Decoder],
+    ) -> None:
         self.service = target
+        self._whole = whole
+        self._streamed = streamed
 
     def error_of(self, error: Exception) -> ModelError:
         """Return the error for an exception of the SDK or the transport."""
@@ -30,8 +42,8 @@ class ResponsesCodec:
 
     def decode_body(self, body: bytes) -> AssistantMessage:
         """Return the message of a reply that came whole."""
-        return decode_body(body, self.service)
+        return self._whole(body, self.service)
 
-    def decoder(self) -> StreamDecoder:
+    def decoder(self) -> Decoder:
         """Make a decoder for one streamed reply."""
-        return StreamDecoder(self.service)
+        return self._streamed(self.service)

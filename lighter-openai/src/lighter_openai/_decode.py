@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lighter_core import AssistantMessage, Usage
+from lighter_core import AssistantMessage
 from lighter_core.adapters import (
     ShapeError,
     as_list,
     as_object,
     bad_response,
+    body_object,
     clean_text,
     elements,
-    fast_load,
     members,
     note,
     seal_native,
@@ -32,6 +32,7 @@ from ._items import (
     reasoning_texts,
     tool_call,
 )
+from ._usage import responses_usage
 
 __all__ = [
     "BLANK_LINE",
@@ -51,14 +52,7 @@ def decode_body(body: bytes, target: Target) -> AssistantMessage:
     Raises:
         ModelError: For a reply that failed, is incomplete or is no reply at all.
     """
-    try:
-        response = as_object(fast_load()(body))
-    except ValueError as err:
-        start = short(body[:60].decode("utf-8", "replace"))
-        what = f"it is not JSON but begins with {start!r}" if start else "it is empty"
-        raise bad_response(target, what) from err
-    if response is None:
-        raise bad_response(target, "it is JSON, but no object")
+    response = body_object(body, target)
     require_completed(response, target, "completed")
     try:
         items = items_in(body.decode("utf-8"))
@@ -125,7 +119,7 @@ def build_message(
         "".join(clean_text(t) for item in messages for _, t in message_texts(item)),
         reasoning=BLANK_LINE.join(_reasoning(items, kinds)) or None,
         tool_calls=calls,
-        usage=_usage(response.get("usage")),
+        usage=responses_usage(response.get("usage")),
         stop_reason="refusal" if any(map(has_refusal, messages)) else "completed",
     )
     native = native_items(items, target.dialect)
@@ -158,23 +152,3 @@ def _reasoning(items: Sequence[Item], kinds: Sequence[ReasoningKind]) -> Iterato
         for _, text in reasoning_texts(item, kind):
             if text:
                 yield clean_text(text)
-
-
-def _usage(value: object) -> Usage | None:
-    usage = as_object(value)
-    if usage is None:
-        return None
-
-    def number(fields: object, key: str) -> int:
-        found = (as_object(fields) or {}).get(key)
-        return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-    read = usage.get("input_tokens_details")
-    written = usage.get("output_tokens_details")
-    return Usage(
-        input_tokens=number(usage, "input_tokens"),
-        output_tokens=number(usage, "output_tokens"),
-        cache_read_tokens=number(read, "cached_tokens"),
-        cache_write_tokens=number(read, "cache_write_tokens"),
-        reasoning_tokens=number(written, "reasoning_tokens"),
-    )

@@ -6,16 +6,12 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, cast
 
-from lighter_core import (
-    ModelError,
-    ModelRequest,
-    OutputSpec,
-    ToolSpec,
-)
+from lighter_core import ModelRequest, OutputSpec, ToolSpec
 from lighter_core.adapters import (
     closed_schema,
     dump_json,
     encode_text,
+    json_values_only,
     map_schema,
     plain,
 )
@@ -59,20 +55,13 @@ def encode_request(
         ModelError: `invalid_request` for values that have no JSON form, and for parts
             that the service cannot take.
     """
-    try:
-        lost: list[str] = [] if notes is None else notes
+    lost: list[str] = [] if notes is None else notes
+    with json_values_only(target):
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
         head = dump_json(fields, default=plain)
         found = InputItems(request.messages, target, refused=refused, notes=lost)
         items = ",".join(found.texts())
-    except (TypeError, ValueError, RecursionError) as err:
-        raise ModelError(
-            f"the request cannot be written as JSON: {err}; tool schemas, reasoning and"
-            " extra_body must hold JSON values only",
-            "invalid_request",
-            provider=target.name,
-        ) from err
     return encode_text(f'{head[:-1]},"input":[{items}]}}')
 
 

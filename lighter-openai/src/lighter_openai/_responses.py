@@ -9,9 +9,11 @@ from lighter_core import ModelError
 from lighter_core.adapters import snapshot
 
 from ._base import BaseProvider, Connection
-from ._codec import ResponsesCodec
+from ._codec import ServiceCodec
+from ._decode import decode_body
 from ._dialect import Dialect
 from ._encode import encode_request
+from ._stream import StreamDecoder
 
 if TYPE_CHECKING:
     from lighter_core import ModelRequest
@@ -62,7 +64,7 @@ class ResponsesProvider(BaseProvider):
             extra_body=extra_body,
             recover=recover,
         )
-        self._reads = ResponsesCodec(self._target)
+        self._reads = ServiceCodec(self._target, decode_body, StreamDecoder)
 
     def _encode(
         self, request: ModelRequest, notes: list[str], *, stream: bool
@@ -76,7 +78,7 @@ class ResponsesProvider(BaseProvider):
             notes=notes,
         )
 
-    def _codec(self, request: ModelRequest) -> ResponsesCodec:  # noqa: ARG002
+    def _codec(self, request: ModelRequest) -> ServiceCodec:  # noqa: ARG002
         return self._reads
 
     def _lost(self, error: ModelError) -> str | None:

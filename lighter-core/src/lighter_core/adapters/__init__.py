@@ -35,6 +35,7 @@ from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..history import require_valid_history
 from ..messages import seal_native
+from ._bodies import body_object, json_values_only
 from ._codec import Codec, Decoder, LateDecoder
 from ._connection import Connection, SDKClient
 from ._exchange import Exchange
@@ -70,6 +71,7 @@ from ._raw import (
     as_object,
     elements,
     fast_load,
+    integer_in,
     member_text,
     members,
 )
@@ -100,6 +102,7 @@ __all__ = [
     "as_list",
     "as_object",
     "bad_response",
+    "body_object",
     "clean_text",
     "closed_schema",
     "code_for_status",
@@ -110,6 +113,8 @@ __all__ = [
     "endpoint_of",
     "fast_load",
     "import_sdk",
+    "integer_in",
+    "json_values_only",
     "load_json",
     "make_provider",
     "map_schema",

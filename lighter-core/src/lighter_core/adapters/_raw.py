@@ -21,6 +21,7 @@ __all__ = [
     "as_object",
     "elements",
     "fast_load",
+    "integer_in",
     "member_text",
     "members",
 ]
@@ -41,6 +42,14 @@ def as_object(value: object) -> dict[str, object] | None:
 def as_list(value: object) -> list[object] | None:
     """Return a decoded JSON array, or `None` for any other value."""
     return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def integer_in(value: object, *keys: str) -> int:
+    """Return the first of an object's members that is an integer, 0 without one."""
+    fields = as_object(value) or {}
+    found = (fields.get(key) for key in keys)
+    known = (n for n in found if isinstance(n, int) and not isinstance(n, bool))
+    return next(known, 0)
 
 
 class Member(NamedTuple):
