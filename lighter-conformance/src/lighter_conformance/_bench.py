@@ -78,10 +78,12 @@ class Bench:
 
     Attributes:
         case: What is checked.
+        patience: How many seconds to wait for what should happen at once.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, *, patience: float = 5.0) -> None:
         self.case = case
+        self.patience = patience
         self._made: list[Provider] = []
         self._lane: Lane | None = None
 
@@ -117,6 +119,13 @@ class Bench:
             made = self.case.make(base_url=url, **options)
         return self.keep(made)
 
+    def same_provider(self, *replies: Reply) -> Provider:
+        """Return the provider made first, whose service gives these replies now."""
+        if not self._made:
+            return self.provider(*replies)
+        self.play(*replies)
+        return self._made[0]
+
     def speaker(self) -> Provider:
         """Make a provider that says something: hello, where that can be scripted."""
         if self.case.why_not("script") is None:
@@ -149,7 +158,7 @@ class Bench:
 
     async def closed(self) -> bool:
         """Wait until no connection to the service is open; tell whether it came so."""
-        return await self.lane.until(lambda: self.lane.open == 0)
+        return await self.lane.until(lambda: self.lane.open == 0, self.patience)
 
     async def aclose(self) -> None:
         """Close what was made."""

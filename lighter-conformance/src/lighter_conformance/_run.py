@@ -22,8 +22,16 @@ def all_checks() -> list[Check]:
     return list(CHECKS)
 
 
-def run_check(check: Check, case: Case, *, seconds: float = 60.0) -> None:
+def run_check(
+    check: Check, case: Case, *, seconds: float = 60.0, patience: float = 5.0
+) -> None:
     """Try one check on an event loop of its own.
+
+    Args:
+        check: The check.
+        case: What to try it on.
+        seconds: How long it may take.
+        patience: How many seconds to wait for what should happen at once.
 
     Raises:
         NotApplicable: When it says nothing about this provider.
@@ -33,7 +41,7 @@ def run_check(check: Check, case: Case, *, seconds: float = 60.0) -> None:
         if reason := case.why_not(trait):
             raise NotApplicable(reason)
     try:
-        asyncio.run(_bounded(check, case, seconds))
+        asyncio.run(_bounded(check, case, seconds, patience))
     except NotApplicable:
         raise
     except Seen as seen:
@@ -48,10 +56,10 @@ def run_check(check: Check, case: Case, *, seconds: float = 60.0) -> None:
         raise ContractViolation(check, case.name, seen_text) from error
 
 
-async def _bounded(check: Check, case: Case, seconds: float) -> None:
+async def _bounded(check: Check, case: Case, seconds: float, patience: float) -> None:
     from ._bench import Bench
 
-    bench = Bench(case)
+    bench = Bench(case, patience=patience)
     try:
         async with asyncio.timeout(seconds):
             await check.function(bench)

@@ -85,7 +85,7 @@ class Lane:
         """The URL of the lane."""
         return f"http://127.0.0.1:{self._server.port}{self.prefix}"
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    async def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until the condition holds; tell whether it came to that."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -122,7 +122,7 @@ async def json_of_another_shape(bench: Bench) -> None:
     """
     for value in (b"[]", b"{}", b"null", b'"text"', b'{"choices": 7, "output": {}}'):
         stream = streaming([b"data: " + value + b"\n\n"])
-        provider = bench.provider(Either(stream, Answer(pieces=[value])))
+        provider = bench.same_provider(Either(stream, Answer(pieces=[value])))
         for way, error in await failures(provider, ask("Hi.")):
             need_code(f"{way}, {value.decode()}", error, "bad_response")
 

@@ -22,7 +22,7 @@ def _echo(prompt: str) -> Turn:
 
 def _stalled(bench: Bench) -> Either:
     """Answer with a begin and then nothing."""
-    begin = streaming(bench.wire.stream(HELLO)[:-2])
+    begin = streaming(bench.wire.stream(HELLO)[: -1 - bench.wire.ending])
     stalled = Answer(pieces=begin.pieces, headers=begin.headers, end="stall")
     return Either(stalled, Answer(pieces=[b"{"], end="stall"))
 
@@ -138,7 +138,7 @@ async def cancelling_a_stream_closes_the_connection(bench: Bench) -> None:
             async for _ in stream:
                 got.set()
 
-    await _cancel(asyncio.create_task(read()), got)
+    await _cancel(bench, asyncio.create_task(read()), got)
     await _need_closed(bench, "after the task was cancelled")
 
 
@@ -147,22 +147,27 @@ async def cancelling_invoke_closes_the_connection(bench: Bench) -> None:
     """Cancelling a pending `invoke` raises `CancelledError` and closes the connection."""
     provider = bench.provider(Answer(end="stall", silent=True))
     task = asyncio.create_task(provider.invoke(ask("Hi.")))
-    expect(await bench.lane.until(lambda: bool(bench.requests)), "nothing was sent")
-    await _cancel(task, None)
+    sent = await bench.lane.until(lambda: bool(bench.requests), bench.patience)
+    expect(sent, "nothing was sent")
+    await _cancel(bench, task, None)
     await _need_closed(bench, "after the task was cancelled")
 
 
 async def _cancel(
-    task: asyncio.Task[object] | asyncio.Task[None], got: asyncio.Event | None
+    bench: Bench,
+    task: asyncio.Task[object] | asyncio.Task[None],
+    got: asyncio.Event | None,
 ) -> None:
     if got is not None:
         waiting = asyncio.create_task(got.wait())
-        await asyncio.wait({waiting, task}, timeout=5, return_when="FIRST_COMPLETED")
+        await asyncio.wait(
+            {waiting, task}, timeout=bench.patience, return_when="FIRST_COMPLETED"
+        )
         waiting.cancel()
-        expect(got.is_set(), f"no event came within 5 s: {task!r}")
+        expect(got.is_set(), f"no event came within {bench.patience} s: {task!r}")
     task.cancel()
-    _, pending = await asyncio.wait({task}, timeout=5)
-    expect(not pending, "it still runs 5 s after it was cancelled")
+    _, pending = await asyncio.wait({task}, timeout=bench.patience)
+    expect(not pending, f"it still runs {bench.patience} s after it was cancelled")
     if not task.cancelled():
         raise Seen(f"no CancelledError, but {task.exception() or task.result()!r}")
 

@@ -42,14 +42,14 @@ async def _reply(bench: Bench) -> AssistantMessage:
         turn = replace(turn, tool_calls=())
     if bench.case.why_not("reasoning"):
         turn = replace(turn, reasoning=None)
-    (_, whole), (_, last) = await say(bench.provider(turn), ask("?", tools=[ADD]))
+    (_, whole), (_, last) = await say(bench.same_provider(turn), ask("?", tools=[ADD]))
     expect((whole.native is None) == (last.native is None), "only one way keeps it")
     if last.native is None:
         raise NotApplicable(f"{bench.case.name} keeps no native context")
     return last
 
 
-async def _sent(bench: Bench, reply: AssistantMessage, **options: object) -> bytes:
+async def _sent(bench: Bench, reply: AssistantMessage) -> bytes:
     """Return the request for a conversation that goes on behind the reply."""
     history: list[Message] = [UserMessage("?"), reply]
     history += [
@@ -58,7 +58,7 @@ async def _sent(bench: Bench, reply: AssistantMessage, **options: object) -> byt
     ]
     if not reply.tool_calls:
         history.append(UserMessage("Go on."))
-    await bench.provider(HELLO, **options).invoke(ask(*history, tools=[ADD]))
+    await bench.same_provider(HELLO).invoke(ask(*history, tools=[ADD]))
     return bench.requests[-1].body
 
 
@@ -72,7 +72,7 @@ async def native_says_where_it_is_from(bench: Bench) -> None:
     if native is None:
         raise Seen("no native context")
     seen = f"{native}"
-    expect(native.provider == bench.provider(HELLO).name, seen)
+    expect(native.provider == bench.same_provider(HELLO).name, seen)
     expect(native.endpoint.startswith(bench.lane.url), seen)
     expect(native.api and native.model, seen)
     expect(isinstance(json.loads(native.items), list), seen)

@@ -41,7 +41,7 @@ async def key_is_not_in_errors(bench: Bench) -> None:
     repeats it.
     """
     for answer in _failing(bench):
-        for way, error in await failures(bench.provider(answer), ask("Hi.")):
+        for way, error in await failures(bench.same_provider(answer), ask("Hi.")):
             text = "".join(traceback.format_exception(error))
             chain, each = f"{error!r}", error.__cause__ or error.__context__
             while each is not None:
@@ -59,7 +59,7 @@ async def key_is_not_in_logs(bench: Bench) -> None:
     with _records() as records:
         await say(bench.provider(HELLO), ask("Hi."))
         for answer in _failing(bench):
-            await failures(bench.provider(answer), ask("Hi."))
+            await failures(bench.same_provider(answer), ask("Hi."))
     shown = [each for each in map(_text_of, records) if KEY in each]
     expect(not shown, "\n".join(shown[:3]))
 
@@ -74,7 +74,7 @@ async def key_is_not_in_pickles(bench: Bench) -> None:
     things += [reply for _, reply in await say(provider, ask("Hi."))]
     for answer in _failing(bench):
         things += [
-            error for _, error in await failures(bench.provider(answer), ask("."))
+            error for _, error in await failures(bench.same_provider(answer), ask("."))
         ]
     for thing in things:
         try:

@@ -32,7 +32,7 @@ _TURN = Turn(text="naïve 日本語 🧑‍🚀 text", usage=USAGE, pieces=4)
 
 
 async def _play(bench: Bench, pieces: Sequence[bytes]) -> list[ProviderStreamEvent]:
-    return await events_of(bench.provider(streaming(pieces)), ask("Hi."))
+    return await events_of(bench.same_provider(streaming(pieces)), ask("Hi."))
 
 
 def _summary(events: Sequence[ProviderStreamEvent]) -> tuple[str, str, list[object]]:
@@ -119,7 +119,7 @@ async def stream_cut_inside_an_event(bench: Bench) -> None:
 
 
 async def _breaks(bench: Bench, what: str, pieces: Sequence[bytes]) -> None:
-    provider = bench.provider(streaming(pieces))
+    provider = bench.same_provider(streaming(pieces))
     error = await failing(what, streamed(provider, ask("Hi.")))
     need_code(what, error, "bad_response", "network_error")
 
@@ -171,15 +171,19 @@ async def deltas_come_at_once(bench: Bench) -> None:
     answer = Answer(pieces=pieces, headers=EVENT_STREAM, gate=gate)
     provider = bench.provider(answer)
     try:
-        async with asyncio.timeout(5), aclosing(provider.stream(ask("Hi."))) as stream:
+        async with (
+            asyncio.timeout(bench.patience),
+            aclosing(provider.stream(ask("Hi."))) as stream,
+        ):
             first = await anext(stream)
             expect(isinstance(first, TextDelta), f"the first event is {first!r}")
             gate.set()
             async for _ in stream:
                 pass
     except TimeoutError:
-        expect(
-            gate.is_set(), "no delta within 5 s, although most of the reply was sent"
+        late = (
+            f"no delta within {bench.patience} s, although most of the reply was sent"
         )
+        expect(gate.is_set(), late)
     finally:
         gate.set()

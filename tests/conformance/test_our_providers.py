@@ -1,0 +1,89 @@
+"""Every provider of this repository keeps the contract."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from support.conformance_cases import EchoProvider, FakeCase
+
+from lighter_conformance import (
+    Case,
+    ClassCase,
+    NamedCase,
+    NotApplicable,
+    all_checks,
+    run_check,
+)
+from lighter_core import ModelError, ModelRequest, UserMessage
+
+SERVICES = ("claude", "deepseek", "openai", "openai-chat")
+CASES: dict[str, Case] = {
+    **{name: NamedCase(name) for name in SERVICES},
+    "fake": FakeCase(),
+    "echo": ClassCase(EchoProvider),
+    "local": NamedCase(
+        "local",
+        {"model_id": "smollm2", "max_output_tokens": 200, "context_size": 1024},
+        has=["validates"],
+        prompt="Answer with one word: capital of France?",
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def local_model():
+    """Keep the small model loaded, or skip, saying how to get it."""
+    from lighter_local._models import SMOLLM2, find_model
+
+    try:
+        find_model(SMOLLM2.alias)
+    except ModelError:
+        pytest.skip("no local model: run `python -m lighter_local fetch`")
+    holder = CASES["local"].make()
+    request = ModelRequest([UserMessage("Say yes.")])
+    asyncio.run(holder.invoke(request))
+    yield
+    asyncio.run(holder.aclose())
+
+
+PAIRS = [
+    pytest.param(name, check, id=f"{name}-{check.id}")
+    for name, case in CASES.items()
+    for check in all_checks()
+    if not any(map(case.why_not, check.needs))
+]
+
+
+@pytest.mark.parametrize(("name", "check"), PAIRS)
+def test_it_keeps_the_contract(
+    name: str, check, request: pytest.FixtureRequest
+) -> None:
+    """One check, on a fresh event loop."""
+    if name == "local":
+        request.getfixturevalue("local_model")
+    try:
+        run_check(check, CASES[name])
+    except NotApplicable as reason:
+        pytest.skip(str(reason))
+
+
+def test_the_services_skip_nothing() -> None:
+    """Each check is tried on each of Lighter's adapters; others have a good many."""
+    tried = Counter(param.values[0] for param in PAIRS)
+    everything = len(all_checks())
+    assert {name: tried[name] for name in SERVICES} == dict.fromkeys(
+        SERVICES, everything
+    )
+    assert all(tried[name] >= 15 for name in CASES), tried
+
+
+def test_there_are_enough_checks() -> None:
+    """Their ids differ, and each states its contract in a sentence."""
+    checks = all_checks()
+    assert len(checks) >= 60
+    assert len({check.id for check in checks}) == len(checks)
+    assert [check.number for check in checks] == list(range(1, len(checks) + 1))
+    for check in checks:
+        assert check.contract.endswith("."), check.id
