@@ -422,7 +422,10 @@ async def test_sdk_log_shows_prompts_but_no_keys(server, make, caplog):
         http_client=anthropic.DefaultAsyncHttpxClient(),
     )
     for client in (None, given):
-        provider = make(api_key=KEY, client=client, extra_headers=headers)
+        own = (
+            {"api_key": KEY} if client is None else {"api_key": None, "base_url": None}
+        )
+        provider = make(client=client, extra_headers=headers, **own)
         await provider.invoke(ModelRequest([UserMessage("my own prompt")]))
         sent = server.requests[-1].headers
         assert sent["x-gateway-key"] == KEY + "x"

@@ -587,7 +587,8 @@ async def test_extra_headers_go_out_and_are_not_shown(server, make, caplog):
         server.script(
             Answer(400, JSON_TYPE, json.dumps({"error": {"message": KEY}}).encode())
         )
-        provider = make(extra_headers=headers, client=client)
+        own = {} if client is None else {"api_key": None, "base_url": None}
+        provider = make(extra_headers=headers, client=client, **own)
         with pytest.raises(ModelError) as caught:
             await provider.invoke(ASK)
         sent = server.requests[-1].headers

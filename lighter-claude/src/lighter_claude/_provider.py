@@ -115,6 +115,7 @@ class ClaudeProvider(SDKProvider):
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
         connection = Connection(
+            api_key=api_key,
             base_url=base_url,
             timeout=timeout,
             max_retries=max_retries,

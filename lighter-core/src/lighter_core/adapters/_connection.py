@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..errors import ModelError
 from ._options import (
     need_base_url,
     need_client,
     need_headers,
+    need_http_client,
     need_integer,
     need_timeout,
 )
@@ -75,6 +77,9 @@ class Connection:
     ) -> str:
         """Check all but the key; return the base URL.
 
+        A client brings its own key, endpoint and transport, which nothing else can
+        change; a timeout, a number of retries and headers go with each request.
+
         Args:
             provider: The provider's name, for errors.
             client: The name of the SDK's class for a client.
@@ -85,11 +90,20 @@ class Connection:
             ModelError: `invalid_request`, naming the option.
         """
         need_client(self.client, kind=client, provider=provider)
+        need_http_client(self.http_client, provider=provider)
         need_integer("max_retries", self.max_retries, provider=provider, low=0)
         need_timeout(self.timeout, provider=provider)
         need_headers(self.extra_headers, provider=provider)
-        if self.client is not None:
-            return str(self.client.base_url)
-        return need_base_url(
-            self.base_url, variable=variable, default=default, provider=provider
-        )
+        if self.client is None:
+            return need_base_url(
+                self.base_url, variable=variable, default=default, provider=provider
+            )
+        for name in ("api_key", "base_url", "http_client"):
+            if getattr(self, name) is not None:
+                raise ModelError(
+                    f"{name} cannot be given beside client, which has its own: make the"
+                    f" {client} with it, or leave client out",
+                    "invalid_request",
+                    provider=provider,
+                )
+        return str(self.client.base_url)

@@ -44,6 +44,7 @@ class Exchange:
     ) -> None:
         self.sent = b""  # the request's body
         self._reply = reply
+        self._request_id = secrets.text(reply.request_id) if reply.request_id else None
         self._codec = codec
         self._secrets = secrets
         self._started = started
@@ -148,7 +149,7 @@ class Exchange:
                 f"reply from %s: {self._outcome}",
                 self._codec.service,
                 lighter_status=self._reply.status,
-                lighter_request_id=self._reply.request_id,
+                lighter_request_id=self._request_id,
                 lighter_seconds=time.perf_counter() - self._started,
                 lighter_ignored_events=self._ignored,
             )
@@ -250,7 +251,7 @@ class Exchange:
     def _complete(self, error: ModelError) -> ModelError:
         """Add to an error what only the exchange knows; take secrets out of it."""
         self._outcome = f"failed with {error.code}"
-        error.request_id = error.request_id or self._reply.request_id
+        error.request_id = error.request_id or self._request_id
         return self._secrets.scrub(error)
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "need_base_url",
     "need_client",
     "need_headers",
+    "need_http_client",
     "need_integer",
     "need_key",
     "need_model_id",
@@ -162,7 +163,8 @@ def need_base_url(
     """Return the base URL: the argument, else the environment's, else the default.
 
     Raises:
-        ModelError: `invalid_request` for what is no HTTP URL; it is never shown.
+        ModelError: `invalid_request` for what is no HTTP URL, and for one with a user or
+            a password; it is never shown.
     """
     if value is None and variable is not None:
         value = os.environ.get(variable, "").strip()
@@ -179,6 +181,12 @@ def need_base_url(
             f" {variable or 'base_url'} or base_url=…)",
             provider,
         )
+    if "@" in urlsplit(value).netloc:
+        _refuse(  # the transport's log shows the URL of every request
+            "base_url must not hold a user or a password; give them with"
+            " extra_headers={'Authorization': 'Basic …'}",
+            provider,
+        )
     return value
 
 
@@ -188,10 +196,26 @@ def need_client(client: object, *, kind: str, provider: str) -> None:
     Raises:
         ModelError: `invalid_request`.
     """
-    if client is not None and not inspect.iscoroutinefunction(
-        getattr(client, "post", None)
+    _need_asynchronous("client", client, "post", kind, provider)
+
+
+def need_http_client(http_client: object, *, provider: str) -> None:
+    """Refuse a transport that is not an asynchronous one.
+
+    Raises:
+        ModelError: `invalid_request`.
+    """
+    kind = "httpx2.AsyncClient"
+    _need_asynchronous("http_client", http_client, "send", kind, provider)
+
+
+def _need_asynchronous(
+    name: str, value: object, method: str, kind: str, provider: str
+) -> None:
+    if value is not None and not inspect.iscoroutinefunction(
+        getattr(value, method, None)
     ):
-        _refuse(f"client must be an {kind}, got {type(client).__name__}", provider)
+        _refuse(f"{name} must be an {kind}, got {type(value).__name__}", provider)
 
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
