@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 import pickle
 from dataclasses import dataclass, replace
 from itertools import count
@@ -24,7 +25,11 @@ from lighter_core import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    messages_from_json,
+    messages_to_json,
+    repair_history,
 )
+from lighter_core.history import trim
 
 # Texts that a service may write, and those that only an application can come by.
 WRITTEN = st.sampled_from(["So.", "", " ", "é🦊", "\u2028\r\n", '{"a":', "x" * 300])
@@ -98,6 +103,8 @@ STEPS = st.builds(
             *(
                 "copy",
                 "pickle",
+                "json",
+                "trim",
                 "edit text",
                 "edit calls",
                 "drop native",
@@ -118,6 +125,11 @@ def changed(history: list[Message], step: Step) -> list[Message]:
             return copy.deepcopy(history)
         case "pickle":
             return pickle.loads(pickle.dumps(history))
+        case "json":
+            return messages_from_json(messages_to_json(history))
+        case "trim":
+            repaired = repair_history(history).messages
+            return trim(repaired, max_size=20 * step.place + 1).messages
         case "cut":
             return history[: step.place]
     place = step.place % (len(history) + 1)
@@ -190,6 +202,7 @@ async def play(steps: list[Step], seed: int, prompt: str | None) -> None:
                     leave=step.leave,
                 )
                 talk.check()
+                talk.check_documents()
                 if response is not None and response.error is not None:
                     accept(response.error)
         finally:
@@ -218,7 +231,7 @@ def accept(error: BaseException) -> None:
 
 
 @settings(
-    max_examples=150,
+    max_examples=int(os.environ.get("LIGHTER_CONVERSATIONS", "150")),
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

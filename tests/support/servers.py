@@ -15,18 +15,23 @@ from lighter_core import (
     AssistantMessage,
     Message,
     Model,
+    ModelError,
+    ModelRequest,
     PluginNotFoundError,
     RunContext,
     RunHandle,
     SystemMessage,
     Tool,
     UserMessage,
+    messages_from_json,
+    messages_to_json,
+    repair_history,
     tool,
 )
 
 from .strict import StrictServer, Turn
 
-__all__ = ["NAMES", "Conversation", "make_model"]
+__all__ = ["NAMES", "Conversation", "body_of", "make_model"]
 
 NAMES = ("openai", "claude", "deepseek", "openai-chat", "deepseek-chat")
 """The strict services; the last one is reached through `openai-chat`."""
@@ -44,6 +49,16 @@ def make_model(name: str, base_url: str, **options: Any) -> Model:
         return Model.from_name(name, base_url=base_url, api_key="key-123456", **options)
     except PluginNotFoundError as err:
         pytest.skip(f"the provider is not installed: {err}")
+
+
+def body_of(model: Model, history: list[Message]) -> bytes | str:
+    """Return the body of the request that a model's provider would send, or its error."""
+    provider: Any = model.provider
+    try:
+        body: bytes = provider._encode(ModelRequest(history), [], stream=True)
+    except ModelError as error:
+        return str(error)
+    return body
 
 
 @dataclass
@@ -64,6 +79,7 @@ class Conversation:
     executed: Counter[int] = field(default_factory=Counter)
     responses: list[AgentResponse[Any]] = field(default_factory=list)
     _agents: dict[str, Agent] = field(default_factory=dict)
+    _models: dict[str, Model] = field(default_factory=dict)
     _handle: RunHandle[Any] | None = None
 
     async def say(
@@ -119,6 +135,7 @@ class Conversation:
             model = make_model(
                 name, self.server.base_url(name), **self.options.get(name, {})
             )
+            self._models[name] = model
             self._agents[name] = Agent(
                 model, tools=[self._tool()], system_prompt=self.system_prompt
             )
@@ -155,6 +172,16 @@ class Conversation:
         assert self.server.refusals == [], self.server.refusals
         twice = [n for n, times in self.executed.items() if times > 1]
         assert twice == [], f"executed twice: {twice}"
+
+    def check_documents(self) -> None:
+        """Fail when a JSON document loses something, or changes a coming request."""
+        again = messages_from_json(messages_to_json(self.history))
+        assert again == self.history
+        before, after = (
+            repair_history(each).messages for each in (self.history, again)
+        )
+        for model in self._models.values():
+            assert body_of(model, after) == body_of(model, before)
 
     async def aclose(self) -> None:
         """Close the clients."""
