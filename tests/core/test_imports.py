@@ -68,6 +68,7 @@ LAYERS = {
     "_inputs": 5,
     "_channel": 5,
     "_state": 5,
+    "_journal": 5,
     "_handle": 6,
     "_stream": 6,
     "model": 6,
@@ -103,6 +104,15 @@ LAYERS = {
     "pytest_plugin": 9,
     "recording._secrets": 9,
     "testing": 9,
+    "sessions._entries": 9,
+    "sessions._jsonl": 9,
+    "sessions._session": 9,
+    "sessions._sqlite": 9,
+    "sessions._statements": 9,
+    "sessions._store": 9,
+    "sessions.faults": 9,
+    "sessions.sql": 9,
+    "sessions.workers": 9,
 }
 
 # They only name again what other modules hold, so nobody inside imports them.
@@ -111,6 +121,7 @@ FACADES = {
     "_commands.__init__",
     "adapters.__init__",
     "plugins.__init__",
+    "sessions.__init__",
     "recording.__init__",
 }
 
@@ -120,7 +131,7 @@ NOT_EXPORTED = {
     "_handle": set(),
     "_state": {"RunState"},
     "_stream": set(),
-    "agent": set(),
+    "agent": {"Input", "setup_of"},
     "context": {"RunProgress"},
     "documents": {"DOCUMENT_VERSION", "messages_from_data", "messages_to_data"},
     "errors": set(),

@@ -37,14 +37,23 @@ async def run_loop(
         sink: Where events go; `None` for a run without a stream.
     """
     if not setup.chain.has("on_run_end"):
-        return await _run(setup, state, sink)
+        return await _recorded(setup, state, sink)
     try:
-        response = await _run(setup, state, sink)
+        response = await _recorded(setup, state, sink)
     except BaseException as error:
         await _tell_end(setup, state, state.response("failed", error))
         raise
     await _tell_end(setup, state, response)
     return response
+
+
+async def _recorded(
+    setup: LoopSetup, state: RunState, sink: Sink | None
+) -> AgentResponse[object]:
+    try:
+        return await _run(setup, state, sink)
+    finally:
+        await state.end_journal()
 
 
 async def _tell_end(
@@ -88,13 +97,18 @@ async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
             await sink.barrier()
         message = await call_model(setup, state, sink)
         state.add_reply(message)
+        await state.save()  # before anything that it asks for is executed
         if not message.tool_calls and state.take_output(message):
             return
+        await state.save()
         for call in message.tool_calls:
             await answer_call(setup, state, sink, call)
 
 
 async def _take_input(setup: LoopSetup, state: RunState) -> None:
+    given = state.input
+    if state.journal is not None:
+        state.input = [*await state.journal.load(), *given]
     if setup.chain.has("before_agent"):
         request = AgentRequest(state.input)
         request = await setup.chain.run("before_agent", request, state.context)
@@ -110,6 +124,8 @@ async def _take_input(setup: LoopSetup, state: RunState) -> None:
             "; ".join(repaired.notes),
             extra={"lighter_run_id": state.context.run_id},
         )
+    if state.journal is not None:  # behind the hooks: they may refuse the input
+        await state.journal.begin(given)
 
 
 def _ended(

@@ -1,4 +1,4 @@
-"""What an agent brings into every run."""
+"""What an agent, and what a caller brings into a run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ._chain import HookChain
+from ._inputs import history_of
+from ._journal import Journal
+from ._state import RunState
 from .limits import RunLimits
 from .messages import SystemMessage
 from .provider import Provider
 from .requests import ToolSpec
 from .tools import Tool
 
-__all__ = ["LoopSetup"]
+__all__ = ["LoopSetup", "new_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +28,15 @@ class LoopSetup:
     system: SystemMessage | None
     chain: HookChain
     limits: RunLimits
+
+
+def new_run(
+    messages: object, output: object, deps: object, journal: Journal | None = None
+) -> RunState:
+    """Return the state of a run that is about to begin, from what the caller gave."""
+    plan = None
+    if output is not None:
+        from ._output import plan_output
+
+        plan = plan_output(output)
+    return RunState(history_of(messages), deps, plan, journal)

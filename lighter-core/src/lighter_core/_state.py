@@ -15,6 +15,7 @@ from .messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMess
 from .results import AgentResponse, RunStatus
 
 if TYPE_CHECKING:
+    from ._journal import Journal
     from ._output import OutputPlan
 
 __all__ = ["Receipt", "RunState"]
@@ -31,10 +32,15 @@ class RunState:
     """
 
     def __init__(
-        self, messages: list[Message], deps: object, plan: OutputPlan | None = None
+        self,
+        messages: list[Message],
+        deps: object,
+        plan: OutputPlan | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.input = messages
         self.plan = plan
+        self.journal = journal
         self.progress: RunProgress = RunProgress()
         self.context: RunContext[object] = RunContext(
             deps=deps, run_id=uuid.uuid4().hex, progress=self.progress
@@ -113,6 +119,23 @@ class RunState:
         """Return the new messages, each call answered."""
         if self._final is not None:
             return list(self._final)
+        return self._closed()
+
+    async def save(self) -> None:
+        """Let the journal store what was completed since the last time.
+
+        Raises:
+            Exception: Whatever the journal raises; nothing may go on without it.
+        """
+        if self.journal is not None:
+            await self.journal.save(self._new)
+
+    async def end_journal(self) -> None:
+        """Let the journal store the rest: calls that stay without a result are closed."""
+        if self.journal is not None:
+            await self.journal.end(self._closed())
+
+    def _closed(self) -> list[Message]:
         return [*self._new, *(interrupted_result(call) for call in self._open)]
 
     def context_messages(self) -> list[Message]:

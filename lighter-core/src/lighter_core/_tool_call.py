@@ -34,6 +34,7 @@ async def answer_call(
     result = await _executed(setup, state, call)
     state.receipts[call.call_id] = "finished"
     state.add_result(result)
+    await state.save()
     logger.debug(
         "run %s: tool %s %s after %.3f s",
         state.context.run_id,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from ._chain import HookChain
 from ._handle import RunHandle
 from ._inputs import (
-    history_of,
     hook_objects,
     need,
     need_list,
@@ -16,8 +15,7 @@ from ._inputs import (
     tools_by_name,
 )
 from ._loop import run_loop
-from ._setup import LoopSetup
-from ._state import RunState
+from ._setup import LoopSetup, new_run
 from ._stream import AgentStream, SyncAgentStream
 from ._sync import run_sync
 from .limits import RunLimits
@@ -31,7 +29,7 @@ from .tools import Tool
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "Input", "setup_of"]
 
 _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
@@ -138,7 +136,7 @@ class Agent:
                 answer that does not fit is sent back to the model once.
             deps: Anything that tools and hooks shall find in their `RunContext`.
         """
-        run = run_loop(self._setup, _state(messages, output, deps), None)
+        run = run_loop(self._setup, new_run(messages, output, deps), None)
         # This is the name that the warning about a forgotten `await` shows.
         run.__qualname__ = "Agent.run"  # type: ignore[attr-defined]
         return run
@@ -168,7 +166,7 @@ class Agent:
         Raises:
             RuntimeError: When called inside a run that `run_sync` started, on its loop.
         """
-        state = _state(messages, output, deps)
+        state = new_run(messages, output, deps)
         return run_sync(
             lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
         )
@@ -196,7 +194,7 @@ class Agent:
             output: As in `run`; the deltas are the answer's JSON text.
             deps: As in `run`.
         """
-        setup, state = self._setup, _state(messages, output, deps)
+        setup, state = self._setup, new_run(messages, output, deps)
         return AgentStream(lambda sink: run_loop(setup, state, sink), state)
 
     @overload
@@ -218,7 +216,7 @@ class Agent:
         self, messages: Input, /, *, output: object = None, deps: object = None
     ) -> SyncAgentStream[Any]:
         """Return the stream for synchronous code: `with … as stream: for event in …`."""
-        setup, state = self._setup, _state(messages, output, deps)
+        setup, state = self._setup, new_run(messages, output, deps)
         run: AgentStream[Any] = AgentStream(
             lambda sink: run_loop(setup, state, sink), state
         )
@@ -245,7 +243,7 @@ class Agent:
         Raises:
             RuntimeError: Without a running event loop.
         """
-        setup, state = self._setup, _state(messages, output, deps)
+        setup, state = self._setup, new_run(messages, output, deps)
         need_running_loop("agent.start", instead="agent.run_sync")
         return RunHandle(lambda: run_loop(setup, state, None), state)
 
@@ -268,10 +266,6 @@ class Agent:
         return f"Agent(model={self._model!r}, tools={list(self._tools)!r})"
 
 
-def _state(messages: Input, output: object, deps: object) -> RunState:
-    plan = None
-    if output is not None:
-        from ._output import plan_output
-
-        plan = plan_output(output)
-    return RunState(history_of(messages), deps, plan)
+def setup_of(agent: Agent) -> LoopSetup:
+    """Return the agent's part of a run, for whoever runs the loop in another way."""
+    return agent._setup  # noqa: SLF001 - of this module
