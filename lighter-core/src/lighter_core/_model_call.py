@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import AsyncIterable
 from copy import deepcopy
 from dataclasses import replace
+from typing import cast
 
 from ._channel import Sink
 from ._closing import close_stream
@@ -71,10 +73,10 @@ class _Call:
             require_valid_history(request.messages, provider=setup.provider.name)
         started = time.perf_counter()
         if sink is None:
-            message = await setup.provider.invoke(request)
+            reply: object = await setup.provider.invoke(request)
+            message = _checked_reply(setup.provider, reply)
         else:
             message = await _stream_reply(setup.provider, request, sink)
-        message = _checked_reply(setup.provider, message)
         state.count_call(message)
         _log_call(setup, state, message, time.perf_counter() - started)
         return message
@@ -136,41 +138,49 @@ async def _stream_reply(
     """Forward deltas and hold the provider to the grammar: deltas, then one message."""
     message: AssistantMessage | None = None
     number = 0
-    stream = provider.stream(request)
+    stream: object = provider.stream(request)
+    if not isinstance(stream, AsyncIterable):
+        await close_stream(stream)
+        what = (
+            f"stream() gave a {type(stream).__name__}: write it as an async generator"
+        )
+        raise _broken(provider, what, 1)
     try:
-        async for event in stream:
+        async for event in cast("AsyncIterable[object]", stream):
             number += 1
+            what = f"yielded a {type(event).__name__}"
             if message is not None:
-                raise ProviderContractError(
-                    f"provider {provider.name!r} yielded a {type(event).__name__} after"
-                    f" its message (event {number}); the message must come last, and once",
-                    event_number=number,
-                    provider=provider.name,
-                )
+                what += " after its message; the message must come last, and once"
+                raise _broken(provider, what, number)
             if isinstance(event, TextDelta | ReasoningDelta):
-                if event.text and sink.emit(event):
+                text: object = event.text
+                if not isinstance(text, str):
+                    what += f" whose text is {type(text).__name__}"
+                    raise _broken(provider, what, number)
+                if text and sink.emit(event):
                     await sink.room()
             elif isinstance(event, MessageEvent):
-                message = event.message
+                message = _checked_reply(provider, event.message, number)
             elif isinstance(event, ToolCallDelta | HostedToolItem):
                 if sink.emit(event):
                     await sink.room()
             else:
-                raise ProviderContractError(
-                    f"provider {provider.name!r} yielded a {type(event).__name__} (event"
-                    f" {number}); yield TextDelta, ReasoningDelta and one MessageEvent",
-                    event_number=number,
-                    provider=provider.name,
-                )
+                what += "; yield TextDelta, ReasoningDelta and one MessageEvent"
+                raise _broken(provider, what, number)
     finally:
         await close_stream(stream)
     if message is None:
-        raise ProviderContractError(
-            f"the stream of provider {provider.name!r} ended without a complete message",
-            event_number=number + 1,
-            provider=provider.name,
-        )
+        what = "ended its stream without a complete message"
+        raise _broken(provider, what, number + 1)
     return message
+
+
+def _broken(provider: Provider, what: str, number: int) -> ProviderContractError:
+    return ProviderContractError(
+        f"provider {provider.name!r}, event {number} of its stream: {what}",
+        event_number=number,
+        provider=provider.name,
+    )
 
 
 def _reply_problem(message: AssistantMessage) -> str | None:
@@ -182,15 +192,21 @@ def _reply_problem(message: AssistantMessage) -> str | None:
     return None
 
 
-def _checked_reply(provider: Provider, message: object) -> AssistantMessage:
+def _checked_reply(
+    provider: Provider, message: object, number: int | None = None
+) -> AssistantMessage:
+    """Return what a provider gave, by `invoke` or as the event of that number."""
     if isinstance(message, AssistantMessage):
         problem = _reply_problem(message)
         if problem is None:
             return message
     else:
         problem = f"gave {type(message).__name__} instead of an AssistantMessage"
+    problem += "; nothing was executed"
+    if number is not None:
+        raise _broken(provider, problem, number)
     raise ProviderContractError(
-        f"provider {provider.name!r} {problem}; nothing was executed",
+        f"provider {provider.name!r} {problem}",
         event_number=1,
         provider=provider.name,
     )
