@@ -168,7 +168,7 @@ def _need_array(text: str) -> str:
     """Native items go into requests as they are: they must be what they claim to be."""
     try:
         value: object = from_json(text, allow_inf_nan=False)
-    except ValueError:
+    except (TypeError, ValueError):  # TypeError: text with lone surrogates
         value = load_json(text)  # which knows surrogates and more depth
     if not isinstance(value, list):
         raise ValueError("must be JSON text of an array")  # noqa: TRY004 - the same

@@ -30,6 +30,7 @@ __all__ = [
 DOCUMENT_VERSION = 1
 """The version of the documents that are written; all earlier ones can be read."""
 
+_LONGEST = 300
 _MAX_BYTES = 64 * 1024 * 1024
 _NEWER = "a newer version of lighter-core may have written the document"
 
@@ -146,6 +147,8 @@ def _refusal(error: ValidationError) -> HistoryError:
     if fault["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         return HistoryError(f"{path} is not known: {_NEWER}", path=path)
     text = fault["msg"].removeprefix("Value error, ")
+    if len(text) > _LONGEST:  # it may repeat what the document holds
+        text = f"{text[:_LONGEST]}..."
     return HistoryError(f"{path or 'the document'}: {text}", path=path)
 
 
