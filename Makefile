@@ -18,8 +18,9 @@ PROVIDER ?= local
 TESTS ?= tests
 export PYTHON
 
-inputs := constraints.txt pyproject.toml scripts/venv.sh scripts/build-tools.txt $(wildcard lighter-*/pyproject.toml)
+inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
+tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format coverage model servers build changelog \
 	release clean
@@ -70,21 +71,26 @@ model: $(VENV)/.made
 servers: $(VENV)/.made-test
 	@PYTHONPATH=tests $(run) -m support.servers_setup
 
-build: $(VENV)/.made-package
-	scripts/build.sh $(run) dist
+build: $(tools)/.made
+	scripts/build.sh $(tools)/bin/python dist
 
-changelog: $(VENV)/.made-package
-	@$(VENV)/bin/towncrier build --draft --version "$$($(run) scripts/release.py version)"
+changelog: $(tools)/.made
+	@$(tools)/bin/towncrier build --draft --version "$$($(tools)/bin/python scripts/release.py version)"
 
-release: $(VENV)/.made-package
-	$(run) scripts/release.py bump "$(VERSION)"
-	$(VENV)/bin/towncrier build --yes --version "$(VERSION)"
+release: $(tools)/.made
+	$(tools)/bin/python scripts/release.py bump "$(VERSION)"
+	$(tools)/bin/towncrier build --yes --version "$(VERSION)"
 
 clean:
-	rm -rf .venv .venv-3.* dist
+	rm -rf .venv .venv-3.* .venv-build dist
 
 $(VENV)/.made: $(inputs)
 	@scripts/venv.sh $(VENV)
+	@touch $@
+
+# What makes the files that are published has an environment with nothing else in it.
+$(tools)/.made: scripts/build-tools.txt scripts/venv.sh
+	@scripts/venv.sh $(tools) package
 	@touch $@
 
 $(VENV)/.made-%: $(inputs)
