@@ -138,3 +138,16 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     first = text.split("```")[1]
     assert "make demo" in first
     assert "make test" in first
+
+
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda path: path.name)
+def test_every_distribution_is_known_to_every_tool(folder: Path) -> None:
+    """A list in the root's pyproject that lacks one would leave it unchecked."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    package, source = folder.name.replace("-", "_"), f"{folder.name}/src"
+    assert folder.name in tool["uv"]["sources"]
+    assert package in tool["coverage"]["run"]["source_pkgs"]
+    assert package in tool["ruff"]["lint"]["isort"]["known-first-party"]
+    assert source in tool["mypy"]["mypy_path"]
+    assert source in tool["pyright"]["include"]
+    assert source in tool["pyright"]["extraPaths"]

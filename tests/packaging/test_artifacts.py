@@ -31,7 +31,7 @@ def _project(name: str) -> dict:
 
 
 def _sources(name: str) -> set[str]:
-    """Return the files of a distribution's package that git would take."""
+    """Return the files of a distribution's package."""
     source = ROOT / name / "src"
     return {
         path.relative_to(source).as_posix()
