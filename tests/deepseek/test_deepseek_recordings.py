@@ -105,9 +105,8 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
 ):
     """KF-001, KF-002, KF-020: text, reasoning, calls and usage, whatever the cuts."""
     provider = make(model_id=exchange.request["json"]["model"])
-    cuts: list = [None]
-    if exchange.streamed:
-        cuts = [cut_randomly(exchange.body, seed=7), bytewise(exchange.body)]
+    cuts: list = [None, cut_randomly(exchange.body, seed=7), bytewise(exchange.body)]
+    results: list = []
     for cut in cuts:
         server.script(exchange.answer(cut))
         call = stream(provider) if exchange.streamed else provider.invoke(ASK)
@@ -115,14 +114,17 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
             with pytest.raises(ModelError) as caught:
                 await call
             expect_error(exchange, caught.value)
+            results.append((caught.value.code, caught.value.message))
             continue
         result = await call
         deltas, got = result if exchange.streamed else (None, result)
+        results.append(got)
         response = final_object(exchange)
         expect_message(response, got)
         expect_native(response["output"], got)
         if deltas is not None:
             expect_deltas(deltas, got)
+    assert results == results[:1] * len(cuts)
 
 
 def expect_error(exchange: Exchange, error: ModelError) -> None:

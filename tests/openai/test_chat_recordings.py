@@ -173,13 +173,13 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
 ):
     """KF-001, KF-002, KF-016, KF-020: text, calls, usage, errors, whatever the cuts."""
     provider = make_chat(model_id=exchange.request["json"].get("model") or "unknown")
-    cuts: list = [None]
-    if exchange.streamed:
-        start, rest = exchange.body[:BYTEWISE], exchange.body[BYTEWISE:]
-        cuts = [
-            cut_randomly(exchange.body, seed=7),
-            [*bytewise(start), *cut_randomly(rest, seed=8)],
-        ]
+    start, rest = exchange.body[:BYTEWISE], exchange.body[BYTEWISE:]
+    cuts: list = [
+        None,
+        cut_randomly(exchange.body, seed=7),
+        [*bytewise(start), *cut_randomly(rest, seed=8)],
+    ]
+    results: list = []
     for cut in cuts:
         server.script(exchange.answer(cut))
         call = stream(provider) if exchange.streamed else provider.invoke(ASK)
@@ -187,15 +187,18 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
             with pytest.raises(ModelError) as caught:
                 await call
             expect_error(exchange, caught.value)
+            results.append((caught.value.code, caught.value.message))
             continue
         result = await call
         deltas, got = result if exchange.streamed else (None, result)
+        results.append(got)
         reply = final_reply(exchange)
         assert reply is not None
         expect_message(reply, got)
         expect_native(reply["choices"][0]["message"], got)
         if deltas is not None:
             expect_deltas(deltas, got)
+    assert results == results[:1] * len(cuts)
 
 
 @pytest.mark.parametrize(

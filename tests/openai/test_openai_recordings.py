@@ -178,13 +178,13 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
     provider = make(model_id=exchange.request["json"].get("model") or "unknown")
     response = final_object(exchange)
     good = response is not None and response["status"] == "completed"
-    cuts: list = [None]
-    if exchange.streamed:
-        start, rest = exchange.body[:BYTEWISE], exchange.body[BYTEWISE:]
-        cuts = [
-            cut_randomly(exchange.body, seed=7),
-            [*bytewise(start), *cut_randomly(rest, seed=8)],
-        ]
+    start, rest = exchange.body[:BYTEWISE], exchange.body[BYTEWISE:]
+    cuts: list = [
+        None,
+        cut_randomly(exchange.body, seed=7),
+        [*bytewise(start), *cut_randomly(rest, seed=8)],
+    ]
+    results: list = []
     for cut in cuts:
         server.script(exchange.answer(cut))
         call = stream(provider) if exchange.streamed else provider.invoke(ASK)
@@ -192,13 +192,16 @@ async def test_recorded_exchange_gives_the_recorded_reply_or_error(
             with pytest.raises(ModelError) as caught:
                 await call
             expect_error(exchange, caught.value)
+            results.append((caught.value.code, caught.value.message))
             continue
         result = await call
         deltas, got = result if exchange.streamed else (None, result)
+        results.append(got)
         expect_message(response, got)
         expect_native(exchange, response["output"], got)
         if deltas is not None:
             expect_deltas(deltas, got)
+    assert results == results[:1] * len(cuts)
 
 
 @pytest.mark.parametrize(
