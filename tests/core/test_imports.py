@@ -78,7 +78,7 @@ LAYERS = {
     "_setup": 6,
     "_tool_call": 6,
     "agent": 8,
-    "adapters._bodies": 9,
+    "adapters._answers": 9,
     "adapters._bodies": 9,
     "adapters._codec": 9,
     "adapters._connection": 9,

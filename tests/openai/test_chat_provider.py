@@ -408,20 +408,3 @@ async def test_given_client_is_used_as_it_is(server, make_chat):
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert not client.is_closed()
     await client.close()
-
-
-@pytest.mark.parametrize(
-    ("base_url", "option", "native"),
-    [
-        ("http://127.0.0.1:9/v1", "auto", True),
-        ("http://127.0.0.1:9/v1", "instruction", False),
-        ("https://api.deepseek.com", "auto", False),
-        ("https://api.deepseek.com", "json_schema", True),
-    ],
-)
-def test_whether_a_form_is_asked_for_by_schema_or_in_words(base_url, option, native):
-    """Not every service that speaks the interface takes a schema."""
-    provider = OpenAIChatProvider(
-        model_id="m", base_url=base_url, structured_output=option
-    )
-    assert ("output" in provider.capabilities) is native

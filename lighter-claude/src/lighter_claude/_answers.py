@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from lighter_core import ModelRequest, OutputSpec
+from lighter_core import ModelRequest
 from lighter_core.adapters import closed_schema, dump_json, map_schema
 
 from ._blocks import Block, quoted, tool_call
@@ -19,9 +19,7 @@ __all__ = [
     "AnswerForm",
     "StructuredOutput",
     "answer_forms",
-    "answer_name",
     "answer_schema",
-    "answer_tool",
     "answered",
 ]
 
@@ -86,27 +84,6 @@ def answer_forms(
     if thinks or request.tool_choice == "none":
         return ["native", "instruction"]
     return ["native", "tool", "instruction"]
-
-
-def answer_name(request: ModelRequest) -> str:
-    """Return a name for the tool of the answer that no tool of the request has."""
-    known = {spec.name for spec in request.tool_specs}
-    name = "final_answer"
-    while name in known:
-        name += "_"
-    return name
-
-
-def answer_tool(name: str, output: OutputSpec) -> dict[str, object]:
-    """Return the tool whose input is the answer.
-
-    It is not strict: models that know strict tools know `output_config.format` too.
-    """
-    return {
-        "name": name,
-        "description": "Give the final answer, once everything needed for it is known.",
-        "input_schema": closed_schema(output.schema),
-    }
 
 
 def answered(blocks: Sequence[Block], name: str | None) -> tuple[list[Block], str]:

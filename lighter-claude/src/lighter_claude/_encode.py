@@ -20,13 +20,7 @@ from lighter_core.adapters import (
     plain,
 )
 
-from ._answers import (
-    AnswerForm,
-    StructuredOutput,
-    answer_name,
-    answer_schema,
-    answer_tool,
-)
+from ._answers import StructuredOutput, answer_schema
 from ._target import BLANK_LINE, Target
 from ._turns import SystemMode, Turns
 
@@ -67,14 +61,14 @@ def encode_request(
     *,
     stream: bool,
     refused: Container[object] = (),
-    form: AnswerForm = "native",
+    in_words: bool = False,
 ) -> Encoded:
     """Return the body for a request.
 
     Native blocks are put in as text, so they leave as they came. The order is fixed: the
     same history gives the same bytes, and a longer history begins with the same turns.
-    Of `refused` replies no thinking is sent back. The `form` says how an answer of a
-    given form is asked for.
+    Of `refused` replies no thinking is sent back. The form of the answer is asked for
+    `in_words` if the service knows no such form, or is said to know none.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, for parts that
@@ -85,14 +79,13 @@ def encode_request(
     with json_values_only(target):
         messages = turns.take(request.messages)
         schema = None
-        if request.output is not None and form == "native":
+        if request.output is not None and not in_words:
             schema = answer_schema(request.output.schema)
-            form = "native" if schema is not None else "instruction"
-        fields = _fields(request, target, options, form, schema, stream=stream)
+        fields = _fields(request, target, options, schema, stream=stream)
         forced = request.tool_choice not in {None, "auto", "none"}
         if forced and "tool_choice" not in fields:
             turns.note(_NO_TOOLS)
-        if request.output is not None and form == "instruction":
+        if request.output is not None and schema is None:
             turns.system.append(request.output.instruction)
         if turns.system:
             fields["system"] = BLANK_LINE.join(turns.system)
@@ -122,15 +115,12 @@ def _fields(
     request: ModelRequest,
     target: Target,
     options: Options,
-    form: AnswerForm,
     schema: Mapping[str, object] | None,
     *,
     stream: bool,
 ) -> dict[str, object]:
     fields: dict[str, object] = {"model": target.model, "stream": stream}
     tools: list[object] = [_tool(spec) for spec in request.tool_specs]
-    if request.output is not None and form == "tool":
-        tools.append(answer_tool(answer_name(request), request.output))
     tools += options.hosted_tools
     if schema is not None:
         wanted = {"type": "json_schema", "schema": schema}
@@ -141,9 +131,8 @@ def _fields(
     _need_own_names(tools, target)
     if tools:
         fields["tools"] = tools
-        choice = _tool_choice(request, form, alone=len(tools) == 1)
-        if choice is not None:
-            fields["tool_choice"] = choice
+        if request.tool_choice is not None:
+            fields["tool_choice"] = _tool_choice(request.tool_choice)
     for key, value in options.fields.items():
         known = fields.get(key)
         if key == "output_config" and isinstance(value, Mapping) and known:
@@ -191,15 +180,7 @@ def _tool(spec: ToolSpec) -> dict[str, object]:
     return {**tool, "strict": True} if spec.strict else tool
 
 
-def _tool_choice(
-    request: ModelRequest, form: AnswerForm, *, alone: bool
-) -> dict[str, object] | None:
-    choice = request.tool_choice
-    if request.output is not None and form == "tool" and choice in {None, "auto"}:
-        # Each reply asks for other tools or gives the answer.
-        choice = answer_name(request) if alone else "required"
-    if choice is None:
-        return None
+def _tool_choice(choice: str) -> dict[str, object]:
     if choice in {"auto", "none"}:
         return {"type": choice}
     if choice == "required":

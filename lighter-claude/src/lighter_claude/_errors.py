@@ -16,7 +16,6 @@ from lighter_core.adapters import (
     transport_error,
 )
 
-from ._answers import AnswerForm
 from ._target import Target
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ _PAUSED_OFTEN = (
     "; it paused too often for one reply: ask for less at once, or bound the hosted"
     " tools, e.g. with their max_uses"
 )
-_FORMS: Mapping[AnswerForm, re.Pattern[str]] = {
+_FORMS: Mapping[str, re.Pattern[str]] = {
     "native": re.compile(
         r"output_config(?!\.effort)|output[ _]format|structured[ _]output|json_schema",
         re.IGNORECASE,
@@ -143,7 +142,7 @@ def _status_error(error: APIStatusError, target: Target) -> ModelError:
     )
 
 
-def form_refused(error: ModelError, form: AnswerForm) -> bool:
+def form_refused(error: ModelError, form: str) -> bool:
     """Tell whether the service refused the way in which an answer was asked for.
 
     Models before 4.5, Bedrock and servers that copy the interface say it in words of

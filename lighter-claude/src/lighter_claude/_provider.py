@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from lighter_core import (
@@ -14,16 +15,18 @@ from lighter_core import (
     ReasoningDelta,
 )
 from lighter_core.adapters import (
+    AnswerForms,
     Connection,
     Exchange,
     SDKProvider,
+    answer_name,
+    ask_by_tool,
     endpoint_of,
     need_model_id,
-    note,
     secret_headers,
 )
 
-from ._answers import AnswerForm, StructuredOutput, answer_forms, answer_name
+from ._answers import AnswerForm, StructuredOutput, answer_forms
 from ._client import Clients
 from ._codec import MessagesCodec
 from ._decode import joined
@@ -44,11 +47,6 @@ _MOST_WHOLE = 21_333  # tokens; the SDK too refuses to wait for more without a s
 _MOST_PAUSES = 5
 _RECOVERED = (
     "Claude refused the thinking in the history; the request was sent again without it"
-)
-_MOST_FORMS = 1_000
-_ASKED_ANEW = (
-    "Claude refused to give the answer by structured_output={!r}; it was asked for by"
-    " {!r}, as all later answers of this form are"
 )
 
 
@@ -146,10 +144,7 @@ class ClaudeProvider(SDKProvider):
         self._target = Target(
             endpoint_of(url), model, pauses=bool(self._options.hosted_tools)
         )
-        self._thinks = thinks(self._options.fields)
-        self._forms: dict[
-            int, int
-        ] = {}  # how many were refused, by the answer's schema
+        self._forms = AnswerForms(form_refused, provider=NAME)
         super().__init__(
             self._target,
             Clients(secrets[0] if secrets else "", url, connection),
@@ -229,49 +224,41 @@ class ClaudeProvider(SDKProvider):
         self, request: ModelRequest, notes: list[str], *, stream: bool
     ) -> bytes:
         encoded = encode_request(
-            request,
+            self._asked(request),
             self._target,
             self._options,
             stream=stream,
             refused=self._refused,
-            form=self._form(request),
+            in_words=self._form(request) == "instruction",
         )
         notes += encoded.notes
         return encoded.body
 
     def _codec(self, request: ModelRequest) -> MessagesCodec:
-        asked = request.output is not None and self._form(request) == "tool"
-        return MessagesCodec(self._target, answer_name(request) if asked else None)
+        by_tool = self._form(request) == "tool"
+        return MessagesCodec(self._target, answer_name(request) if by_tool else None)
 
-    def _form(self, request: ModelRequest) -> AnswerForm:
-        """Return how the request's answer is asked for."""
-        forms = self._forms_for(request)
-        return forms[min(self._refused_forms(request), len(forms) - 1)]
+    def _asked(self, request: ModelRequest) -> ModelRequest:
+        if self._form(request) != "tool":
+            return request
+        others = self._options.hosted_tools or self._options.fields.get("tools")
+        return ask_by_tool(request, beside=bool(others))
 
-    def _forms_for(self, request: ModelRequest) -> list[AnswerForm]:
+    def _form(self, request: ModelRequest) -> AnswerForm | None:
+        """Return how the request's answer is asked for; `None` for free text."""
+        if request.output is None:
+            return None
+        return self._forms.current(request, self._ways(request))
+
+    def _ways(self, request: ModelRequest) -> list[AnswerForm]:
         chosen = self._options.structured_output
-        return answer_forms(request, chosen, thinks=self._thinks)
-
-    def _refused_forms(self, request: ModelRequest) -> int:
-        """Return how many ways the service has refused for the request's answer."""
-        return self._forms.get(_key(request), 0) if self._forms else 0
+        return answer_forms(request, chosen, thinks=thinks(self._options.fields))
 
     async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
-        """Send a request; ask for its answer in another way where one is refused."""
         if request.output is None:
             return await super()._open(request, stream=stream)
-        forms = self._forms_for(request)
-        while True:
-            number = self._refused_forms(request)
-            try:
-                return await super()._open(request, stream=stream)
-            except ModelError as err:
-                if number >= len(forms) - 1 or not form_refused(err, forms[number]):
-                    raise
-            self._forms[_key(request)] = max(number + 1, self._refused_forms(request))
-            while len(self._forms) > _MOST_FORMS:
-                del self._forms[next(iter(self._forms))]
-            note(_ASKED_ANEW.format(*forms[number : number + 2]), provider=self.name)
+        send = partial(super()._open, request, stream=stream)
+        return await self._forms.send(request, self._ways(request), send)
 
     def _lost(self, error: ModelError) -> str | None:
         return _RECOVERED if thinking_refused(error) else None
@@ -288,10 +275,6 @@ class ClaudeProvider(SDKProvider):
 def _goes_out(message: AssistantMessage) -> bool:
     """Tell whether a reply is for the caller, who answers its calls, paused or not."""
     return message.stop_reason != "pause_turn" or bool(message.tool_calls)
-
-
-def _key(request: ModelRequest) -> int:
-    return hash(repr(request.output))
 
 
 def _followed_by(request: ModelRequest, held: AssistantMessage) -> ModelRequest:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
 from lighter_core import ModelError
-from lighter_core.adapters import need_integer
+from lighter_core.adapters import (
+    AnswerForms,
+    answer_events,
+    answer_name,
+    answer_of,
+    ask_by_tool,
+    ask_in_words,
+    need_integer,
+)
 
 from ._azure import at_deployment
 from ._base import BaseProvider, Connection, ConnectionOptions, need_text
@@ -26,16 +35,22 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-    from lighter_core import ModelRequest
+    from lighter_core import AssistantMessage, ModelRequest, ProviderStreamEvent
+    from lighter_core.adapters import Exchange
 
 __all__ = ["OpenAIChatProvider", "OpenAIChatProviderOptions"]
 
 ReplayReasoning = Literal["auto", "always", "never"]
-StructuredOutput = Literal["auto", "json_schema", "instruction"]
+StructuredOutput = Literal["auto", "json_schema", "json_object", "tool", "instruction"]
 MaxTokensField = Literal["auto", "max_completion_tokens", "max_tokens"]
 
 _OPENAI_HOST = "api.openai.com"
 _DEEPSEEK_HOST = "api.deepseek.com"
+_OBJECT = {"response_format": {"type": "json_object"}}
+_FORM_REFUSED = re.compile(
+    r"response_format|json_schema|json_object|json mode|structured output",
+    re.IGNORECASE,
+)
 
 
 class OpenAIChatProviderOptions(ConnectionOptions, total=False):
@@ -70,8 +85,10 @@ class OpenAIChatProvider(BaseProvider):
             that wrote it, in the field in which it came; `"always"` also adds it as
             `reasoning_content` to messages that are rebuilt; `"never"` leaves it out.
         structured_output: How an answer of a given form is asked for: by the interface's
-            `json_schema`, or by an `"instruction"` in the system prompt. `"auto"` takes
-            the first, except for DeepSeek, which refuses it.
+            `"json_schema"`; by its `"json_object"` or an `"instruction"`, both with the
+            schema in the system prompt; or by a `"tool"` that must be called. `"auto"`
+            takes the first of `json_schema`, `json_object` and words that the service
+            does not refuse; for DeepSeek, which refuses the first, words.
         base_url: The endpoint; without it `OPENAI_BASE_URL` is read.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
@@ -156,18 +173,65 @@ class OpenAIChatProvider(BaseProvider):
             self._options = {max_tokens_field: max_output_tokens, **self._options}
         if structured_output == "auto" and host == _DEEPSEEK_HOST:
             structured_output = "instruction"
-        self._told = structured_output == "instruction"
+        self._ways: list[StructuredOutput] = [structured_output]
+        if structured_output == "auto":
+            self._ways = ["json_schema", "json_object", "instruction"]
+        self._forms = AnswerForms(_form_refused, provider=self.name)
         self._reasoning: Reasoning = "keep"
         if replay_reasoning == "never":
             self._reasoning = "drop"
         elif replay_reasoning == "always" or host == _DEEPSEEK_HOST:
             self._reasoning = "require"
 
-    @property
-    def capabilities(self) -> frozenset[str]:
-        """The fields of a request, and the parts of a message, that are understood."""
-        known = super().capabilities
-        return known - {"output"} if self._told else known
+    async def invoke(self, request: ModelRequest) -> AssistantMessage:
+        """Return the complete reply; it equals the message that `stream` ends with.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        message = await super().invoke(request)
+        if self._way(request) == "tool":
+            return answer_of(message, answer_name(request))
+        return message
+
+    def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield deltas as they arrive, then one `MessageEvent` with the whole reply.
+
+        The connection is released before the message is yielded, and when the generator
+        is closed.
+
+        Raises:
+            ModelError: For every failure; `code` says which kind it is.
+        """
+        events = super().stream(request)
+        if self._way(request) == "tool":
+            return answer_events(events, answer_name(request))
+        return events
+
+    async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
+        if request.output is None:
+            return await super()._open(request, stream=stream)
+        send = partial(super()._open, request, stream=stream)
+        return await self._forms.send(request, self._ways, send)
+
+    def _way(self, request: ModelRequest) -> StructuredOutput | None:
+        """Return how the request's answer is asked for; `None` for free text."""
+        if request.output is None:
+            return None
+        way = self._forms.current(request, self._ways)
+        # Where no tool may be called, words are left.
+        return "instruction" if way == "tool" and request.tool_choice == "none" else way
+
+    def _asked(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with its answer asked for in the current way."""
+        way = self._way(request)
+        if way == "tool":
+            return ask_by_tool(request)
+        return (
+            ask_in_words(request) if way in {"json_object", "instruction"} else request
+        )
 
     @classmethod
     def _key(cls, dialect: Dialect, connection: Connection) -> str | None:
@@ -184,19 +248,26 @@ class OpenAIChatProvider(BaseProvider):
     def _encode(
         self, request: ModelRequest, notes: list[str], *, stream: bool
     ) -> bytes:
+        asked = self._way(request) == "json_object"
         return encode_chat_request(
-            request,
+            self._asked(request),
             self._target,
-            self._options,
+            {**_OBJECT, **self._options} if asked else self._options,
             stream=stream,
             reasoning=self._reasoning,
             notes=notes,
         )
 
     def _codec(self, request: ModelRequest) -> ServiceCodec:
-        turn = Turn.of(request)
+        turn = Turn.of(self._asked(request))
         whole = partial(decode_chat_body, turn=turn)
         return ServiceCodec(self._target, whole, partial(ChatStreamDecoder, turn=turn))
+
+
+def _form_refused(error: ModelError, _: str) -> bool:
+    """Tell whether a service refused the form of an answer, in words of its own."""
+    refused = error.http_status in {400, 422}
+    return refused and _FORM_REFUSED.search(error.message) is not None
 
 
 def _variable(name: str | None) -> str:

@@ -35,6 +35,14 @@ from .._redact import redact
 from .._sse import EventStreamSplitter
 from ..history import require_valid_history
 from ..messages import seal_native
+from ._answers import (
+    AnswerForms,
+    answer_events,
+    answer_name,
+    answer_of,
+    ask_by_tool,
+    ask_in_words,
+)
 from ._bodies import body_object, json_values_only
 from ._codec import Codec, Decoder, LateDecoder
 from ._connection import Connection, SDKClient
@@ -82,6 +90,7 @@ from ._secrets import Secrets
 from ._sender import Reply, Sender, split_query
 
 __all__ = [
+    "AnswerForms",
     "ClientPool",
     "Codec",
     "Connection",
@@ -100,8 +109,13 @@ __all__ = [
     "Service",
     "ShapeError",
     "TextJoiner",
+    "answer_events",
+    "answer_name",
+    "answer_of",
     "as_list",
     "as_object",
+    "ask_by_tool",
+    "ask_in_words",
     "bad_response",
     "body_object",
     "clean_text",
