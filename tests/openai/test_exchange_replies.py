@@ -15,6 +15,7 @@ from lighter_core import (
     ModelRequest,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     UserMessage,
 )
 
@@ -170,6 +171,25 @@ async def test_whole_replies_in_place_of_streams_are_decoded(
         assert (last.message.reasoning, last.message.content) == ("hm", "Hi " * size)
         server.script(Answer(headers=JSON_TYPE, body=raw))
         assert await run(provider, streamed=False) == [last.message]
+
+
+async def test_calls_of_whole_replies_in_place_of_streams_are_shown(server, providers):
+    """Their fragments, joined, are the arguments here too; no text is no fragment."""
+    arguments = '{"a": 1}'
+    asked = [("add", arguments), ("now", "")]
+    items = [responses.call(*each, n) for n, each in enumerate(asked, 1)]
+    calls = [
+        {"id": f"call_{n}", "function": {"name": name, "arguments": text}}
+        for n, (name, text) in enumerate(asked, 1)
+    ]
+    said = {"role": "assistant", "content": None, "tool_calls": calls}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": said}
+    bodies = [responses.response(items), {"choices": [choice]}]
+    for provider, body in zip(providers[:2], bodies, strict=True):
+        server.script(Answer(headers=JSON_TYPE, body=json.dumps(body).encode()))
+        delta, last = await run(provider, streamed=True)
+        assert delta == ToolCallDelta("call_1", "add", arguments)
+        assert [c.arguments for c in last.message.tool_calls] == [arguments, ""]
 
 
 async def test_slow_whole_replies_are_waited_for(server, make, monkeypatch):

@@ -13,7 +13,13 @@ from typing import TypeVar, cast
 from .._closing import Owned
 from .._sse import EventStreamSplitter
 from ..errors import ModelError
-from ..events import MessageEvent, ProviderStreamEvent, ReasoningDelta, TextDelta
+from ..events import (
+    MessageEvent,
+    ProviderStreamEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 from ..messages import AssistantMessage
 from ._codec import Codec, Decoder, LateDecoder
 from ._faults import Service, bad_response, code_for_status, short
@@ -109,7 +115,7 @@ class Exchange:
 
         The connection is released before the message is yielded, and when the generator
         is closed. A server that answers with one whole message in place of a stream is
-        understood: its texts come as one delta each.
+        understood: its texts and its calls' arguments come as one delta each.
 
         Raises:
             ModelError: For a reply that failed, is incomplete or is no event stream.
@@ -138,6 +144,9 @@ class Exchange:
             yield ReasoningDelta(whole.reasoning)
         if whole is not None and whole.content:
             yield TextDelta(whole.content)
+        for call in whole.tool_calls if whole is not None else ():
+            if call.arguments:
+                yield ToolCallDelta(call.call_id, call.tool_name, call.arguments)
         yield MessageEvent(cast("AssistantMessage", whole or decoder.message))
 
     async def aclose(self) -> None:
