@@ -94,6 +94,8 @@ LAYERS = {
     "adapters._schemas": 9,
     "adapters._secrets": 9,
     "adapters._sender": 9,
+    "fallback": 4,
+    "retry": 4,
     "recording._differences": 9,
     "recording._file": 9,
     "recording._recorder": 9,

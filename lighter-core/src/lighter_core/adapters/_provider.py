@@ -87,6 +87,11 @@ class SDKProvider(ABC):
         """The fields of a request, and the parts of a message, that are understood."""
         return frozenset()
 
+    @property
+    def max_retries(self) -> int:
+        """How often a failed request is repeated before its error is raised."""
+        return self._sender.max_retries
+
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the complete reply; it equals the message that `stream` ends with.
 

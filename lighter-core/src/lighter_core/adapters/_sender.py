@@ -22,6 +22,7 @@ __all__ = ["Reply", "Sender", "split_query"]
 _DRAIN_SECONDS = 0.1
 _LOOK_BYTES = 65_536
 _LOOK_SECONDS = 2.0
+_SDK_RETRIES = 2  # what the SDKs do when nothing else is said
 _MARGIN_SECONDS = 0.5
 _closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
 
@@ -88,6 +89,13 @@ class Sender(ABC):
         of the SDK's own that is closed by nothing but the client's `close`.
         """
 
+    @property
+    def max_retries(self) -> int:
+        """How often a failed request is repeated."""
+        if self._max_retries is not None:
+            return self._max_retries
+        return _SDK_RETRIES if self._given is None else self._given.max_retries
+
     async def post(self, body: bytes, *, stream: bool) -> Reply:
         """Send a body; return the reply, whose status is good and whose bytes wait.
 
@@ -102,9 +110,7 @@ class Sender(ABC):
         """
         await import_sdk(self.sdk)
         client = self._given or await self._pool.get()
-        most, left = self._max_retries, None
-        if most is None:
-            most = client.max_retries
+        left = None
         if isinstance(self._timeout, int | float):
             left = self._timeout
         started = asyncio.get_running_loop().time()
@@ -115,7 +121,7 @@ class Sender(ABC):
                     return await self._attempt(client, body, taken, stream=stream)
                 except Exception as err:
                     pause = pause_before_retry(err, self.sdk, taken)
-                    if pause is None or taken >= most:
+                    if pause is None or taken >= self.max_retries:
                         raise
                     spent = asyncio.get_running_loop().time() - started
                     if left is not None and spent + pause >= left:
