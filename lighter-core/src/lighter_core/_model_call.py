@@ -138,15 +138,9 @@ async def _stream_reply(
     """Forward deltas and hold the provider to the grammar: deltas, then one message."""
     message: AssistantMessage | None = None
     number = 0
-    stream: object = provider.stream(request)
-    if not isinstance(stream, AsyncIterable):
-        await close_stream(stream)
-        what = (
-            f"stream() gave a {type(stream).__name__}: write it as an async generator"
-        )
-        raise _broken(provider, what, 1)
+    stream = await _opened(provider, request)
     try:
-        async for event in cast("AsyncIterable[object]", stream):
+        async for event in stream:
             number += 1
             what = f"yielded a {type(event).__name__}"
             if message is not None:
@@ -173,6 +167,15 @@ async def _stream_reply(
         what = "ended its stream without a complete message"
         raise _broken(provider, what, number + 1)
     return message
+
+
+async def _opened(provider: Provider, request: ModelRequest) -> AsyncIterable[object]:
+    stream: object = provider.stream(request)
+    if isinstance(stream, AsyncIterable):
+        return cast("AsyncIterable[object]", stream)
+    await close_stream(stream)
+    what = f"stream() gave a {type(stream).__name__}: write it as an async generator"
+    raise _broken(provider, what, 1)
 
 
 def _broken(provider: Provider, what: str, number: int) -> ProviderContractError:
