@@ -29,25 +29,23 @@ def new_provider(*arguments: str | Path) -> int:
     return main(["new-provider", *map(str, arguments)])
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["acme-cloud-of-the-longest-v2"], ["some-cloud-of-the-longest-v2", "--http"]],
+    ids=["echo", "http"],
+)
 def test_a_new_provider_passes_its_own_checks(
-    tmp_path: Path, wheel, kit: FreshEnvironment
+    tmp_path: Path, kit: FreshEnvironment, arguments: list[str]
 ) -> None:
-    """Written by the installed core: tests, the contract, mypy --strict and ruff."""
-    name = "acme-cloud-of-the-longest-v2"
-    kit.run("-m", "lighter_core", "new-provider", name, cwd=tmp_path)
-    folder = tmp_path / f"lighter-{name}"
-    env = FreshEnvironment(
-        tmp_path / "venv",
-        wheel("lighter-core"),
-        wheel("lighter-conformance"),
-        build_wheel(folder, tmp_path),
-    )
-    assert " passed" in env.run("-W", "error", "-m", "pytest", "-q", cwd=folder)
-    contract = ("--lighter-provider", name, "--lighter-lacks", "tools")
-    assert " passed" in env.run("-m", "pytest", "-q", *contract, cwd=folder)
-    env.check_types_and_style(folder)
-    code = f"from lighter_core import Agent; print(Agent({name!r}).run_sync('x').text)"
-    assert env.run("-c", code, cwd=tmp_path) == "Received: x\n"
+    """Written by the installed core: its tests, mypy --strict and ruff.
+
+    The contract is run by tests/docs/test_write_a_provider.py.
+    """
+    kit.run("-m", "lighter_core", "new-provider", *arguments, cwd=tmp_path)
+    folder = tmp_path / f"lighter-{arguments[0]}"
+    kit.install(build_wheel(folder, tmp_path))
+    assert " passed" in kit.run("-W", "error", "-m", "pytest", "-q", cwd=folder)
+    kit.check_types_and_style(folder)
 
 
 def test_the_echo_example_is_what_the_command_writes(tmp_path: Path) -> None:
@@ -69,17 +67,18 @@ def test_names_are_brought_into_normal_form(
     tmp_path: Path, capsys, given: str, package: str, class_name: str
 ) -> None:
     """One name gives distribution, package, class and entry point."""
-    folder = tmp_path / "new"
-    assert new_provider(given, "--directory", folder) == 0
-    files = files_of(folder)
-    assert f"src/{package}/py.typed" in files
-    assert f"class {class_name}:" in files[f"src/{package}/_provider.py"]
-    for path, text in files.items():
-        assert not re.search(r"\$\w", text), path
-        if path.endswith(".py"):
-            compile(text, path, "exec")
-    printed = capsys.readouterr().out
-    assert all(str(folder / path) in printed for path in files)
+    for form in ([], ["--http"]):
+        folder = tmp_path / f"new{len(form)}"
+        assert new_provider(given, *form, "--directory", folder) == 0
+        files = files_of(folder)
+        assert f"src/{package}/py.typed" in files
+        assert f"class {class_name}:" in files[f"src/{package}/_provider.py"]
+        for path, text in files.items():
+            assert not re.search(r"\$\w", text), path
+            if path.endswith(".py"):
+                compile(text, path, "exec")
+        printed = capsys.readouterr().out
+        assert all(str(folder / path) in printed for path in files)
 
 
 @pytest.mark.parametrize(

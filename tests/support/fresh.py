@@ -45,7 +45,7 @@ class FreshEnvironment:
 
     Args:
         folder: Where to make it.
-        wheels: What to install.
+        wheels: What to install there.
     """
 
     def __init__(self, folder: Path, *wheels: Path) -> None:
@@ -54,15 +54,21 @@ class FreshEnvironment:
         if found is None:
             pytest.skip("uv is missing: scripts/venv.sh installs it")
         self.folder = folder
+        self._uv = found
         self.bin = folder / "bin"
         self.python = self.bin / "python"
         _run([found, "venv", "--quiet", "--python", sys.executable, str(folder)], ROOT)
-        install = [found, "pip", "install", "--quiet", "--offline", "--no-deps"]
-        _run([*install, "--python", str(self.python), *map(str, wheels)], ROOT)
+        if wheels:
+            self.install(*wheels)
         paths = {"base": str(folder), "platbase": str(folder)}
         site = Path(sysconfig.get_path("purelib", vars=paths))
         others = sysconfig.get_path("purelib")
         (site / "others.pth").write_text(f"{others}\n", encoding="utf-8")
+
+    def install(self, *wheels: Path) -> None:
+        """Install wheels and nothing that they need."""
+        command = [self._uv, "pip", "install", "--quiet", "--offline", "--no-deps"]
+        _run([*command, "--python", str(self.python), *map(str, wheels)], ROOT)
 
     def run(self, *arguments: str, cwd: Path) -> str:
         """Run the environment's Python in a folder; return what it prints."""
@@ -71,6 +77,32 @@ class FreshEnvironment:
     def shell(self, commands: str, cwd: Path) -> str:
         """Run commands as a reader types them, with the environment active."""
         return _run(["sh", "-e", "-c", commands], cwd, first=self.bin)
+
+    def answer_pip(self, wheels: Path) -> None:
+        """Give the environment a `pip` that takes our wheels from a folder.
+
+        Everything else is there already: of a test group, lighter-conformance is enough.
+        """
+        options = (
+            f"--quiet --offline --no-deps --no-build-isolation --find-links {wheels}"
+        )
+        script = self.bin / "pip"
+        script.write_text(
+            f"#!{self.python}\n"
+            "import re, subprocess, sys\n"
+            "given = re.sub(r'--group test', 'lighter-conformance', ' '.join(sys.argv[2:]))\n"
+            f"command = '{self._uv} pip install {options} --python {self.python}'\n"
+            "sys.exit(subprocess.call([*command.split(), *given.split()]))\n",
+            encoding="utf-8",
+        )
+        script.chmod(0o755)
+        for name in ("pytest", "mypy"):
+            tool = self.bin / name
+            tool.write_text(
+                f'#!/bin/sh\nexec "{self.python}" -m {name} "$@"\n', "utf-8"
+            )
+            tool.chmod(0o755)
+        (self.bin / "ruff").symlink_to(Path(sys.executable).with_name("ruff"))
 
     def check_types_and_style(self, folder: Path) -> None:
         """Run mypy and ruff on a distribution, with the settings of its own."""

@@ -26,6 +26,13 @@ _FILES: Mapping[str, str] = {
 }
 """Each file that is written, with the template that it is made of."""
 
+_HTTP_FILES: Mapping[str, str] = {
+    **_FILES,
+    "src/$package/_provider.py": "http_provider.py",
+    "src/$package/_wire.py": "http_wire.py",
+    "tests/test_provider.py": "http_test_provider.py",
+}
+
 _TAKEN = {*FIRST_PARTY, "core", "conformance"}
 
 _LONGEST = 28  # a longer name would break the lines of what is written
@@ -40,6 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the provider's name, as in Model.from_name(NAME); the distribution is"
         " lighter-NAME",
+    )
+    parser.add_argument(
+        "--http",
+        action="store_true",
+        help="begin with a service over HTTP (Chat Completions) and not with an echo",
     )
     parser.add_argument(
         "--directory",
@@ -62,7 +74,7 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"new-provider: {problem}\n")
         return _WRONG_USAGE
     try:
-        written = _write(name, folder)
+        written = _write(name, folder, http=given.http)
     except OSError as error:
         sys.stderr.write(
             f"new-provider: cannot write {str(error.filename)!r}: {error.strerror}\n"
@@ -93,16 +105,11 @@ def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
 
 
-def _write(name: str, folder: Path) -> list[Path]:
-    words = {
-        "name": name,
-        "dist": f"lighter-{name}",
-        "package": f"lighter_{name.replace('-', '_')}",
-        "class_name": f"{name.title().replace('-', '')}Provider",
-    }
+def _write(name: str, folder: Path, *, http: bool) -> list[Path]:
+    words = _words(name, http=http)
     templates = files(__name__.rpartition(".")[0]) / "provider_template"
     written: list[Path] = []
-    for target, source in _FILES.items():
+    for target, source in (_HTTP_FILES if http else _FILES).items():
         text = ""
         if source:
             text = (templates / f"{source}.tmpl").read_text(encoding="utf-8")
@@ -113,3 +120,36 @@ def _write(name: str, folder: Path) -> list[Path]:
         )
         written.append(path)
     return written
+
+
+def _words(name: str, *, http: bool) -> dict[str, str]:
+    """Return what stands for each `$word` of the templates."""
+    class_name = f"{name.title().replace('-', '')}Provider"
+    words = {
+        "name": name,
+        "dist": f"lighter-{name}",
+        "package": f"lighter_{name.replace('-', '_')}",
+        "class_name": class_name,
+        "label": name.title().replace("-", " "),
+        "variable": name.upper().replace("-", "_"),
+    }
+    if not http:
+        return words | {
+            "about": "As it was generated, it repeats what the user says; replace the"
+            f" body of\n`{class_name}._reply` by a call of your service.",
+            "contract": "--lighter-lacks tools",
+            "environment": "()",
+            "requirements": '"lighter-core>=0.1"',
+        }
+    variables = [
+        f"{words['variable']}_{each}" for each in ("API_KEY", "BASE_URL", "MODEL")
+    ]
+    return words | {
+        "about": "It speaks Chat Completions over HTTP. The interface stands in `_wire.py`"
+        " alone.\nKey, endpoint and model come from options or from "
+        + ", ".join(f"`{each}`" for each in variables)
+        + ".",
+        "contract": "--lighter-wire chat --lighter-lacks native",
+        "environment": "(\n" + "".join(f'    "{each}",\n' for each in variables) + ")",
+        "requirements": '"httpx2>=2.7", "lighter-core>=0.1"',
+    }
