@@ -5,10 +5,12 @@
 #   make demo PROVIDER=openai     the same agent there, with OPENAI_API_KEY, OPENAI_MODEL
 #   make test                     the test suite, on the interpreter at hand
 #   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
+#   make fuzz                     the adapters against 10,000 damaged replies each
 #   make check                    formatting, linting, types
 #   make model                    fetch the small model that `demo` and some tests use
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
+#   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
 #   make release VERSION=0.2.0    set the version everywhere and write that section
 
@@ -22,8 +24,8 @@ inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/py
 run := $(VENV)/bin/python
 tools := $(VENV)-build
 
-.PHONY: demo test test-all smoke check format coverage model servers build changelog \
-	release clean
+.PHONY: demo test test-all smoke check format fuzz coverage model servers build changelog \
+	release clean bench-plugins
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -61,6 +63,9 @@ format: $(VENV)/.made-check
 	$(VENV)/bin/ruff check --fix-only --quiet .
 	$(VENV)/bin/ruff format .
 
+fuzz: $(VENV)/.made-test
+	LIGHTER_FUZZ=10000 $(run) -m pytest tests/adapters/test_fuzz.py
+
 coverage: $(VENV)/.made-test
 	$(run) -m coverage run -m pytest $(TESTS)
 	$(run) -m coverage report
@@ -80,6 +85,9 @@ changelog: $(tools)/.made
 release: $(tools)/.made
 	$(tools)/bin/python scripts/release.py bump "$(VERSION)"
 	$(tools)/bin/towncrier build --yes --version "$(VERSION)"
+
+bench-plugins: $(VENV)/.made
+	@$(run) benchmarks/plugin_scan.py
 
 clean:
 	rm -rf .venv .venv-3.* .venv-build dist

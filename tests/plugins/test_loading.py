@@ -267,11 +267,10 @@ FRESH = """
 import sys
 from lighter_core import Model, Registry
 entries = Registry().discover()
-first_party = {e.value.partition(".")[0] for e in entries if e.dist.startswith("lighter-")}
-print(len(first_party) >= 4, sorted(first_party & set(sys.modules)), "boom" in sys.modules)
+plugins = {e.value.partition(".")[0] for e in entries} - {"lighter_core"}
+print(len(plugins) >= 5, sorted(plugins & set(sys.modules)))
 Model.from_name("claude", api_key="x", model_id="m")
 loaded = {name.partition(".")[0] for name in sys.modules}
-plugins = {e.value.partition(".")[0] for e in entries}
 print(sorted(plugins & loaded))
 print(sorted(loaded & {"anthropic", "openai", "httpx2", "httpx", "xllamacpp", "pydantic", "jiter"}))
 """
@@ -288,4 +287,40 @@ def test_a_named_provider_is_the_one_plugin_imported_and_no_sdk_is(lab: Lab) -> 
         env={**os.environ, "PYTHONPATH": str(lab.place("site"))},
     )  # fmt: skip
     assert done.stderr == ""
-    assert done.stdout == "True [] False\n['lighter_claude']\n[]\n"
+    assert done.stdout == "True []\n['lighter_claude']\n[]\n"
+
+
+BESIDE_CORRUPT = """
+import logging
+records = []
+handler = logging.Handler()
+handler.emit = lambda record: records.append(record.getMessage())
+logging.getLogger("lighter").addHandler(handler)
+from lighter_core import Agent
+from lighter_core.testing import FakeProvider
+{first}
+from lighter_core import tool
+@tool
+def shout(text: str) -> str:
+    "Shout."
+    return text.upper()
+agent = Agent(FakeProvider(['{{"result": 3}}'] * 2), tools=[shout])
+print(agent.run_sync("go", output=int).status)
+print([text for text in records if "pydantic" in text])
+"""
+
+
+@pytest.mark.parametrize(
+    "first", ["", "Agent(FakeProvider()).run_sync('x', output=int)"]
+)
+def test_a_corrupt_distribution_does_not_stop_tools(lab: Lab, first: str) -> None:
+    """pydantic reads all metadata too, and would fail with its first type."""
+    lab.dist("lab-corrupt", "[console_scripts]\nno value here\n")
+    done = subprocess.run(
+        [sys.executable, "-c", BESIDE_CORRUPT.format(first=first)],
+        capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(lab.place("site"))},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert "completed" in done.stdout
+    assert "pydantic cannot read all installed metadata" in done.stdout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ._json import clean_text, dump_json, load_json
-from ._schema import ArgumentsError, schema_check, schema_generator
+from ._schema import ArgumentsError, schema_check, schema_generator, wake_pydantic
 from ._tool_text import shorten, validation_text
 from .requests import OutputSpec
 
@@ -76,6 +76,7 @@ def _from_type(output: object) -> OutputPlan:
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
 
+    wake_pydantic()
     try:
         adapter = TypeAdapter[Any](cast("Any", output))
         schema = adapter.json_schema(schema_generator=schema_generator())

@@ -7,6 +7,7 @@ the model's argument text into what the function is called with.
 from __future__ import annotations
 
 import functools
+import logging
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,10 @@ __all__ = [
     "schema_check",
     "schema_generator",
     "self_contained",
+    "wake_pydantic",
 ]
+
+logger: logging.Logger = logging.getLogger("lighter.tools")
 
 
 _SCHEMA_WORDS = frozenset(
@@ -199,6 +203,21 @@ def from_model(tool: str, model: type[BaseModel]) -> Parameters:
         return (value,), {}
 
     return Parameters(schema, parse)
+
+
+@functools.cache
+def wake_pydantic() -> None:
+    """Let pydantic look for its own plugins, before the first type that matters.
+
+    It does so with its first type, in the metadata of all distributions, and raises when
+    one of them is corrupt; from then on it works. That one shall not cost a tool.
+    """
+    from pydantic import TypeAdapter
+
+    try:
+        TypeAdapter(int)
+    except Exception:
+        logger.warning("pydantic cannot read all installed metadata", exc_info=True)
 
 
 @functools.cache

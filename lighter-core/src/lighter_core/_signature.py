@@ -17,6 +17,7 @@ from ._schema import (
     object_text,
     schema_generator,
     self_contained,
+    wake_pydantic,
 )
 from ._tool_text import validation_text
 from .context import RunContext
@@ -204,6 +205,7 @@ def _adapter(tool: str, parameters: list[inspect.Parameter]) -> TypeAdapter[Any]
 
     record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     record.__annotations__ = {p.name: p.annotation for p in parameters}
+    wake_pydantic()
     try:
         return TypeAdapter[Any](
             typing.cast("Any", record),

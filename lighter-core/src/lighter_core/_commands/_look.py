@@ -37,21 +37,12 @@ def look_at(value: str) -> Look:
     What can only be known by running it, such as a computed `PLUGIN_API`, is left open.
     """
     module, _, attribute = (part.strip() for part in value.partition(":"))
-    try:
-        spec = _spec_of(module)
-    except Exception:  # noqa: BLE001 - finders of others, nested namespace packages
+    found = _tree_of(module)
+    if isinstance(found, str):
+        return Look(found)
+    if found is None:
         return Look()
-    if spec is None:
-        return Look(f"there is no module {module!r}: is its code still installed?")
-    get_source = getattr(spec.loader, "get_source", None)
-    try:
-        source = get_source(module) if get_source else None
-        tree = ast.parse(source) if isinstance(source, str) else None
-    except (ImportError, SyntaxError, ValueError, RecursionError) as error:
-        return Look(f"its source cannot be read: {told(error)}")
-    if tree is None:  # an extension module, say
-        return Look()
-    said = _literals(tree)
+    said = _literals(found)
     environment = variables_of(said.get("ENVIRONMENT"))
     # An object may have a PLUGIN_API of its own, which goes before its module's.
     if "PLUGIN_API" in said and not attribute:
@@ -59,6 +50,24 @@ def look_at(value: str) -> Look:
         if problem:
             return Look(problem, incompatible=True, environment=environment)
     return Look(environment=environment)
+
+
+def _tree_of(module: str) -> ast.Module | str | None:
+    """Return a module's syntax tree, why there is none, or `None`: it does not say."""
+    if not all(part.isidentifier() for part in module.split(".")):
+        return f"{module!r} is no module's name"
+    try:
+        spec = _spec_of(module)
+    except Exception:  # noqa: BLE001 - finders of others, nested namespace packages
+        return None
+    if spec is None:
+        return f"there is no module {module!r}: is its code still installed?"
+    get_source = getattr(spec.loader, "get_source", None)
+    try:
+        source = get_source(module) if get_source else None
+        return ast.parse(source) if isinstance(source, str) else None
+    except (ImportError, SyntaxError, ValueError, RecursionError) as error:
+        return f"its source cannot be read: {told(error)}"
 
 
 def variables_of(given: object) -> tuple[str, ...] | None:

@@ -134,6 +134,9 @@ def _load(kind: str, name: str, dist: str) -> Probe:
     environment = getattr(plugin, "ENVIRONMENT", getattr(module, "ENVIRONMENT", None))
     own = {"lighter_core", entry.value.partition(":")[0].partition(".")[0].strip()}
     roots = {each.partition(".")[0] for each in added}
+    roots = {
+        each for each in roots if not each.startswith("_sysconfigdata")
+    }  # Python's
     return Probe(
         "loaded",
         environment=variables_of(environment),

@@ -230,7 +230,8 @@ def _environment(
 
 
 def _distributions(entries: Iterable[PluginEntry]) -> list[DistributionLine]:
-    named = ["lighter-core", *sorted({each.dist for each in entries if each.dist})]
+    plugins = {each.dist for each in entries if each.dist} - {"lighter-core"}
+    named = ["lighter-core", *sorted(plugins)]
     lines = [
         DistributionLine(dist, read_version(dist) or "unknown", ()) for dist in named
     ]
