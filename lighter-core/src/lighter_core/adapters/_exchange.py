@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TypeVar, cast
 
 from .._closing import Owned
+from .._json import clean_text
 from .._sse import EventStreamSplitter
 from ..errors import ModelError
 from ..events import (
@@ -261,7 +262,7 @@ class Exchange:
         """Add to an error what only the exchange knows; take secrets out of it."""
         self._outcome = f"failed with {error.code}"
         error.request_id = error.request_id or self._request_id
-        return self._secrets.scrub(error)
+        return _readable(error, self._secrets)
 
 
 def _error_in(body: bytes) -> object:
@@ -280,7 +281,17 @@ def _error_of(error: Exception, codec: Codec, secrets: Secrets) -> ModelError:
         text = "".join(traceback.format_exception(error))
         log.debug("the request failed inside the SDK:\n%s", secrets.text(text))
     drop_frames(error)
-    return secrets.scrub(_mapped(error, codec))
+    return _readable(_mapped(error, codec), secrets)
+
+
+def _readable(error: ModelError, secrets: Secrets) -> ModelError:
+    """Take secrets out, and halves of surrogate pairs: no log could write them."""
+    fields = vars(secrets.scrub(error))
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = clean_text(value)
+    error.args = (error.message,)
+    return error
 
 
 def _mapped(error: Exception, codec: Codec) -> ModelError:
