@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import pytest
 from support import broken_providers as b
 from support.broken_providers import asking, broken, failing, requesting, saying
+from support.conformance_cases import FakeCase
 
 from lighter_conformance import (
     ChatWire,
     ClassCase,
     ContractViolation,
+    NotApplicable,
     all_checks,
     run_check,
 )
@@ -29,6 +32,7 @@ from lighter_core import (
     UserMessage,
     repair_history,
 )
+from lighter_core.testing import FakeProvider
 from lighter_openai import OpenAIChatProvider
 
 COUNTER = itertools.count()
@@ -339,3 +343,118 @@ def test_without_the_fault_it_passes(id_: str) -> None:
 def test_every_check_has_a_broken_provider() -> None:
     """None is left out of the table."""
     assert BROKEN.keys() | NEED_A_DISTRIBUTION == CHECKS.keys()
+
+
+class Fake(FakeProvider):
+    """The scripted provider, whose every message and event passes through here."""
+
+    def said(self, message):
+        return message
+
+    def shown(self, event):
+        return [event]
+
+    async def invoke(self, request):
+        return self.said(await super().invoke(request))
+
+    async def stream(self, request):
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                last = isinstance(event, MessageEvent)
+                seen = MessageEvent(self.said(event.message)) if last else event
+                for each in self.shown(seen):
+                    yield each
+
+
+def _fake(**parts) -> FakeCase:
+    return FakeCase(kind=type("Broken", (Fake,), parts))
+
+
+def _said(change):
+    return {"said": lambda self, message: change(message)}
+
+
+EXACTLY: dict[str, tuple[FakeCase, set[str]]] = {
+    "no fault": (_fake(), set()),
+    "a vague capability": (
+        _fake(capabilities=frozenset({"vision"})),
+        {"capabilities-are-known-words"},
+    ),
+    "a long repr": (
+        _fake(__repr__=lambda self: "x" * 301),
+        {"repr-is-one-short-line"},
+    ),
+    "calls in reverse": (
+        _fake(**_said(lambda m: replace(m, tool_calls=m.tool_calls[::-1]))),
+        {"several-calls-keep-their-order"},
+    ),
+    "text lost beside calls": (
+        _fake(**_said(lambda m: replace(m, content="") if m.tool_calls else m)),
+        {"text-beside-calls-is-kept"},
+    ),
+    "text for nothing": (
+        _fake(**_said(lambda m: replace(m, content=m.content or "(none)"))),
+        {"empty-content-is-empty"},
+    ),
+    "null for no arguments": (
+        _fake(
+            **_said(
+                lambda m: b.with_calls(
+                    m,
+                    lambda c: replace(c, arguments=c.arguments.replace("{}", "null")),
+                )
+            )
+        ),
+        {"empty-arguments-are-an-object"},
+    ),
+    "more cached than read": (
+        _fake(
+            **_said(lambda m: replace(m, usage=Usage(20, 10, cache_write_tokens=21)))
+        ),
+        {"usage-is-sane"},
+    ),
+    "usage of the text alone": (
+        _fake(**_said(lambda m: replace(m, usage=Usage(12, 10)))),
+        {"usage-is-counted"},
+    ),
+    "an event of its own": (
+        _fake(shown=lambda self, event: ["ping", event]),
+        {"events-are-of-the-union", "tool-round-trip"},
+    ),
+    "the message twice": (
+        _fake(
+            shown=lambda self, event: (
+                [event, event] if isinstance(event, MessageEvent) else [event]
+            )
+        ),
+        {"one-message-comes-last", "tool-round-trip"},
+    ),
+    "no reasoning deltas": (
+        _fake(
+            shown=lambda self, event: (
+                [] if isinstance(event, ReasoningDelta) else [event]
+            )
+        ),
+        {"reasoning-deltas-equal-reasoning"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", EXACTLY)
+def test_a_fault_fails_the_checks_that_look_for_it_and_no_other(fault: str) -> None:
+    """The whole suite runs on each."""
+    case, expected = EXACTLY[fault]
+    failed = set()
+    for check in all_checks():
+        with suppress(NotApplicable):
+            try:
+                run_check(check, case)
+            except ContractViolation:
+                failed.add(check.id)
+    assert failed == expected
+
+
+async def test_a_check_is_not_run_inside_a_loop() -> None:
+    """The error says so, instead of blaming the provider."""
+    with pytest.raises(TypeError, match="call it from a plain def"):
+        run_check(CHECKS["plain-reply"], PLAIN)

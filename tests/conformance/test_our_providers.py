@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 
 import pytest
-from support.conformance_cases import EchoProvider, FakeCase
+from support.conformance_cases import FakeCase, echo_class
 
 from lighter_conformance import (
     Case,
+    ChatWire,
     ClassCase,
     NamedCase,
     NotApplicable,
@@ -17,12 +18,35 @@ from lighter_conformance import (
     run_check,
 )
 from lighter_core import ModelError, ModelRequest, UserMessage
+from lighter_core.fallback import FallbackProvider
+from lighter_core.retry import RetryProvider
+from lighter_openai import OpenAIChatProvider
 
 SERVICES = ("claude", "deepseek", "openai", "openai-chat")
 CASES: dict[str, Case] = {
     **{name: NamedCase(name) for name in SERVICES},
     "fake": FakeCase(),
-    "echo": ClassCase(EchoProvider),
+    "fake-retry": FakeCase(RetryProvider, name="fake-retry"),
+    "fake-fallback": FakeCase(
+        lambda provider: FallbackProvider([provider]), name="fake-fallback"
+    ),
+    "retry": ClassCase(
+        lambda **options: RetryProvider(OpenAIChatProvider(**options), wait=0.01),
+        {"max_retries": 0, "model_id": "test-model"},
+        name="retry",
+        wire=ChatWire(),
+        lacks=["model_id"],
+    ),
+    "fallback": ClassCase(
+        lambda **options: FallbackProvider(
+            [OpenAIChatProvider(**options), OpenAIChatProvider(**options)]
+        ),
+        {"max_retries": 0, "model_id": "test-model"},
+        name="fallback",
+        wire=ChatWire(),
+        lacks=["model_id"],
+    ),
+    "echo": ClassCase(echo_class(), name="echo", has=["validates"]),
     "local": NamedCase(
         "local",
         {"model_id": "smollm2", "max_output_tokens": 200, "context_size": 1024},
@@ -48,11 +72,15 @@ def local_model():
     asyncio.run(holder.aclose())
 
 
+AROUND = {"streams", "lifecycle", "secrets"}
+"""What a provider around another can break; the rest is the other's own."""
+
 PAIRS = [
     pytest.param(name, check, id=f"{name}-{check.id}")
     for name, case in CASES.items()
     for check in all_checks()
     if not any(map(case.why_not, check.needs))
+    if name not in {"retry", "fallback"} or check.family in AROUND
 ]
 
 

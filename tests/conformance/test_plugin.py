@@ -9,35 +9,25 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conformance_cases import ECHO_SOURCES
 
+from lighter_conformance import all_checks
 from lighter_conformance.case import find_case
 
-ECHO = """
-from lighter_core import AssistantMessage, MessageEvent, TextDelta, hookimpl
+HEAVY = """
+import socket
 
+import pydantic
 
-class EchoProvider:
-    name = "echo2"
-
-    def __init__(self, *, prefix="You said"):
-        self.prefix = prefix
-
-    async def invoke(self, request):
-        return AssistantMessage(f"{self.prefix}: {request.messages[-1].text}")
-
-    async def stream(self, request):
-        message = await self.invoke(request)
-        yield TextDelta(message.content)
-        yield MessageEvent(message)
+from lighter_core import hookimpl
+from lighter_core.testing import FakeProvider
 
 
 @hookimpl
 def create_provider(name, options):
-    return EchoProvider(**options)
+    socket.getaddrinfo("127.0.0.1", 1)
+    return FakeProvider(["Hello!"] * 50)
 """
-HEAVY = "import pydantic, socket\n" + ECHO.replace(
-    "self.prefix = prefix", "self.prefix = socket.getaddrinfo('127.0.0.1', 1)"
-)
 CASES = """
 from lighter_conformance import Case
 from lighter_core import AssistantMessage, MessageEvent
@@ -79,12 +69,16 @@ NOTHING = 7
 """
 
 
+LESS = ["-p", "no:asyncio", "-p", "no:hypothesispytest", "-p", "no:anyio"]
+"""Plugins of the environment that only take time here."""
+
+
 def pytest_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder of its own, which is also on the path."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:asyncio", *arguments],
+        [sys.executable, "-m", "pytest", "-q", *LESS, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ECHO_SOURCES}"},
         capture_output=True,
         check=False,
         text=True,
@@ -92,17 +86,14 @@ def pytest_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
-def distribution(folder: Path, name: str, source: str) -> None:
-    """Put a provider plugin on the path, with the metadata of a distribution."""
-    (folder / f"lighter_{name}.py").write_text(source)
+def distribution(folder: Path, name: str, module: str) -> None:
+    """Put the metadata of a distribution with a provider plugin on the path."""
     info = folder / f"lighter_{name}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: lighter-{name}\nVersion: 1.0\n"
     )
-    (info / "entry_points.txt").write_text(
-        f"[lighter.providers]\n{name} = lighter_{name}\n"
-    )
+    (info / "entry_points.txt").write_text(f"[lighter.providers]\n{name} = {module}\n")
 
 
 def test_a_plain_run_imports_the_options_only(tmp_path: Path) -> None:
@@ -120,13 +111,13 @@ def test_a_plain_run_imports_the_options_only(tmp_path: Path) -> None:
 
 def test_a_provider_is_checked_by_its_name_in_an_empty_folder(tmp_path: Path) -> None:
     """There need not be a test file; what cannot be tried is skipped with its reason."""
-    distribution(tmp_path, "echo2", ECHO)
-    done = pytest_run(tmp_path, "--lighter-provider", "echo2", "-rs")
+    distribution(tmp_path, "echo", "lighter_echo.plugin")
+    done = pytest_run(tmp_path, "--lighter-provider", "echo", "-rs")
     assert done.returncode == 0, done.stdout
     passed = int(re.search(r"(\d+) passed", done.stdout)[1])
     skipped = int(re.search(r"(\d+) skipped", done.stdout)[1])
     assert passed >= 18
-    assert passed + skipped == 115
+    assert passed + skipped == len(all_checks())
     assert "its service cannot be played: no wire is named" in done.stdout
 
 
@@ -134,23 +125,24 @@ def test_options_reach_the_provider_and_checks_are_chosen_by_name(
     tmp_path: Path,
 ) -> None:
     """As JSON where it is JSON, else as text; `-k` works as for every test."""
-    distribution(tmp_path, "echo2", ECHO)
+    distribution(tmp_path, "echo", "lighter_echo.plugin")
     (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
     done = pytest_run(
         tmp_path,
-        "--lighter-provider=echo2",
+        "--lighter-provider=echo",
         "--lighter-option=prefix=I heard",
         "-k=reply-is-a-message or mine",
         "-vv",
     )
-    assert "conformance[echo2]::reply-is-a-message PASSED" in done.stdout
+    assert "conformance[echo]::reply-is-a-message PASSED" in done.stdout
     assert "test_mine.py::test_mine PASSED" in done.stdout
-    assert "2 passed, 114 deselected" in done.stdout
+    assert f"2 passed, {len(all_checks()) - 1} deselected" in done.stdout
 
 
 def test_heavy_imports_and_traffic_at_construction_are_found(tmp_path: Path) -> None:
     """A fresh interpreter tells; each of the two checks fails for its own reason."""
-    distribution(tmp_path, "heavy", HEAVY)
+    (tmp_path / "heavy.py").write_text(HEAVY)
+    distribution(tmp_path, "heavy", "heavy")
     done = pytest_run(
         tmp_path, "--lighter-provider=heavy", "-k=import-is or construction-sends"
     )

@@ -21,7 +21,6 @@ from lighter_core import (
     ToolMessage,
     UserMessage,
 )
-from lighter_core.testing import FakeProvider
 from lighter_openai import OpenAIChatProvider
 
 
@@ -446,8 +445,3 @@ class Leaky(Wrapper):
 
 def text_only(message: UserMessage) -> UserMessage:
     return UserMessage(message.text)
-
-
-def bad_fake(**parts: Any) -> type[FakeProvider]:
-    """A scripted provider with some parts replaced."""
-    return type("BadFake", (FakeProvider,), parts)

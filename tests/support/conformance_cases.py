@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from lighter_conformance import Case
-from lighter_core import AssistantMessage, MessageEvent, TextDelta, UserMessage
+from lighter_core import Provider
 from lighter_core.testing import FakeProvider, Turn
+
+ECHO_SOURCES = Path(__file__).parents[2] / "docs" / "examples" / "lighter-echo" / "src"
 
 
 class FakeCase(Case):
-    """The scripted provider of lighter-core, or a subclass of it."""
+    """The scripted provider of lighter-core, or something around it.
 
-    def __init__(self, kind: type[FakeProvider] = FakeProvider, **fields) -> None:
-        super().__init__("fake", **fields)
+    Args:
+        make: Makes the provider from a scripted one.
+        kind: The scripted provider's class.
+        fields: As in `Case`.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[FakeProvider], Provider] = lambda provider: provider,
+        *,
+        name: str = "fake",
+        kind: type[FakeProvider] = FakeProvider,
+        lacks: Iterable[str] = (),
+    ) -> None:
+        super().__init__(name, lacks=lacks)
+        self._make = make
         self._kind = kind
 
-    def make(self, **options: object) -> FakeProvider:
-        return self._kind(["Hello!"] * 50)
+    def make(self, **options: object) -> Provider:
+        return self._make(self._kind(["Hello!"] * 50))
 
-    def scripted(self, turns: Sequence[object]) -> FakeProvider:
+    def scripted(self, turns: Sequence[object]) -> Provider:
         def answer(turn):
             if isinstance(turn, Turn):
                 return turn
             return lambda request: turn(request.messages[-1].text)
 
         replies = [answer(turn) for turn in turns]
-        return self._kind([*replies, *[replies[-1]] * 100])
+        return self._make(self._kind([*replies, *[replies[-1]] * 100]))
 
 
-class EchoProvider:
-    """Repeats the latest user message."""
+def echo_class() -> Callable[..., Provider]:
+    """The example provider of the documentation, from its sources."""
+    if str(ECHO_SOURCES) not in sys.path:
+        sys.path.append(str(ECHO_SOURCES))
+    from lighter_echo import EchoProvider
 
-    name = "echo"
-
-    async def invoke(self, request) -> AssistantMessage:
-        users = [m for m in request.messages if isinstance(m, UserMessage)]
-        return AssistantMessage(f"You said: {users[-1].text}")
-
-    async def stream(self, request):
-        message = await self.invoke(request)
-        yield TextDelta(message.content)
-        yield MessageEvent(message)
+    return EchoProvider

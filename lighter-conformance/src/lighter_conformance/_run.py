@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,11 @@ def run_check(
     Raises:
         NotApplicable: When it says nothing about this provider.
         ContractViolation: When the provider breaks the contract.
+        TypeError: When it is called inside a running event loop.
     """
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        raise TypeError("run_check makes a loop of its own: call it from a plain def")
     for trait in check.needs:
         if reason := case.why_not(trait):
             raise NotApplicable(reason)

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import cast
+from weakref import WeakKeyDictionary
 
-from lighter_core import Model, ModelError
+from lighter_core import ModelError
 
 from .._bench import Bench, need_code
-from .._registry import NotApplicable, Seen, check, expect
+from .._registry import Seen, check, expect
 from ..case import Case
 
 __all__: list[str] = []
@@ -29,9 +30,7 @@ async def from_name_finds_it(bench: Bench) -> None:
     options that it was given.
     """
     provider = bench.keep(bench.case.make())
-    made: object = Model.from_name
-    expect(provider.name, f"{made!r} made {provider!r} without a name")
-    options = bench.case.defaults()
+    options = bench.case.options_by_name()
     if "model_id" in options:
         found = getattr(provider, "model_id", options["model_id"])
         expect(found == options["model_id"], f"the option model_id became {found!r}")
@@ -118,27 +117,27 @@ def _no_keys() -> Generator[None]:
         os.environ.update(hidden)
 
 
-_reports: dict[int, dict[str, object]] = {}
+_reports: WeakKeyDictionary[Case, dict[str, object]] = WeakKeyDictionary()
 
 
 async def _probe(case: Case) -> dict[str, object]:
     """Return what a fresh interpreter reports; one for both checks of a case."""
-    if id(case) not in _reports:
+    if case not in _reports:
         job = json.dumps({"name": case.plugin, "options": case.options_by_name()})
         command = [sys.executable, "-m", "lighter_conformance._probe"]
+        done = await asyncio.to_thread(
+            subprocess.run,
+            command,
+            input=job.encode(),
+            capture_output=True,
+            timeout=50,
+            check=False,
+        )
         try:
-            done = await asyncio.to_thread(
-                subprocess.run,
-                command,
-                input=job.encode(),
-                capture_output=True,
-                timeout=50,
-                check=False,
-            )
-            report: object = json.loads(done.stdout)
+            _reports[case] = cast("dict[str, object]", json.loads(done.stdout))
         except ValueError as error:
-            raise NotApplicable(f"no report of a fresh interpreter: {error}") from error
-        _reports[id(case)] = cast("dict[str, object]", report)
-    found = _reports[id(case)]
+            last = done.stderr.decode(errors="replace")[-500:]
+            raise Seen(f"no report of a fresh interpreter: {last}") from error
+    found = _reports[case]
     expect(found["error"] is None, f"it cannot be made by name: {found['error']}")
     return found
