@@ -14,13 +14,18 @@ from lighter_core import (
     AssistantMessage,
     BeforeModelHook,
     HookError,
+    MessageEvent,
+    Model,
+    ModelCallRestarted,
     ModelError,
     ModelRequest,
     Registry,
     RunContext,
     SystemMessage,
+    TextDelta,
     ToolCall,
     ToolMessage,
+    ToolSpec,
     UserMessage,
     check_history,
     hookimpl,
@@ -522,3 +527,92 @@ async def test_gates_that_never_agree_fail_the_run() -> None:
     assert "leave it alone" in str(response.error)
     assert ledger.ran == []
     assert len(asked) == 8
+
+
+# Direct calls of a model.
+
+
+@hookimpl.around_model
+async def twice(request: ModelRequest, call_model: Any) -> AssistantMessage:
+    """Make the call again after a failure."""
+    try:
+        return await call_model(request)
+    except ModelError:
+        return await call_model(request)
+
+
+async def test_a_repeated_call_of_a_model_is_announced_in_its_stream() -> None:
+    """The consumer would show the first attempt's words twice."""
+    script = [[TextDelta("ha"), ModelError("busy", "server_error")], "hello"]
+    model = Model(FakeProvider(script))
+    request = ModelRequest([UserMessage("x")])
+    events = [event async for event in model.stream(request, [twice])]
+    assert events[:2] == [TextDelta("ha"), ModelCallRestarted()]
+    assert isinstance(events[-1], MessageEvent)
+    assert events[-1].message.content == "hello"
+    assert ModelCallRestarted() not in events[2:]
+
+
+@pytest.mark.parametrize("event", ["before_model", "around_model"])
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+async def test_edits_in_place_stay_inside_a_direct_call(event: str, way: str) -> None:
+    """The caller's request keeps its messages and the schemas of its tools."""
+
+    async def edit(request: ModelRequest, call_model: Any = None) -> Any:
+        request.messages.append(UserMessage("more"))
+        request.tool_specs[0].parameters["title"] = "edited"
+        return None if call_model is None else await call_model(request)
+
+    @hookimpl.before_model
+    async def before(request: ModelRequest) -> None:
+        await edit(request)
+
+    @hookimpl.around_model
+    async def around(request: ModelRequest, call_model: Any) -> AssistantMessage:
+        return await edit(request, call_model)
+
+    hook = before if event == "before_model" else around
+    spec = ToolSpec("add", "Add.", {"type": "object", "properties": {}})
+    request = ModelRequest([UserMessage("x")], tool_specs=[spec])
+    provider = FakeProvider(["hi"])
+    model = Model(provider)
+    if way == "invoke":
+        await model.invoke(request, [hook])
+    else:
+        assert [each async for each in model.stream(request, [hook])]
+    assert provider.requests[0].messages == [UserMessage("x"), UserMessage("more")]
+    assert provider.requests[0].tool_specs[0].parameters["title"] == "edited"
+    assert request.messages == [UserMessage("x")]
+    assert "title" not in spec.parameters
+
+
+@pytest.mark.parametrize("event", ["before_model", "around_model"])
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+async def test_what_is_no_message_is_refused_in_a_direct_call(
+    event: str, way: str
+) -> None:
+    """Nothing is sent."""
+
+    @hookimpl.before_model
+    def before(request: ModelRequest) -> None:
+        request.messages.append({"role": "user"})  # type: ignore[arg-type]
+
+    @hookimpl.around_model
+    async def around(request: ModelRequest, call_model: Any) -> AssistantMessage:
+        before(request)
+        return await call_model(request)
+
+    provider = FakeProvider(["hi"])
+    hooks = [before if event == "before_model" else around]
+    request = ModelRequest([UserMessage("x")])
+    model = Model(provider)
+
+    async def call() -> None:
+        if way == "invoke":
+            await model.invoke(request, hooks)
+        else:
+            assert [each async for each in model.stream(request, hooks)]
+
+    with pytest.raises(TypeError, match="got dict"):
+        await call()
+    assert provider.requests == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any, cast
 
 from ._chain import HookChain
@@ -11,27 +12,47 @@ from ._channel import Channel
 from ._closing import close_stream
 from .context import RunContext
 from .errors import ProviderContractError
-from .events import MessageEvent, ProviderStreamEvent
+from .events import MessageEvent, ModelCallRestarted, ProviderStreamEvent
+from .history import require_valid_history
 from .messages import AssistantMessage
 from .provider import Provider
 from .requests import ModelRequest
 
-__all__ = ["stream_around"]
+__all__ = ["stream_around", "valid_request"]
 
 _END_SECONDS = 5.0  # that hooks may take to end once nobody reads any more
 
 
+def valid_request(request: ModelRequest, provider: Provider) -> ModelRequest:
+    """Return a request made anew, since hooks may also have edited it in place.
+
+    Raises:
+        TypeError: For what is no message.
+        ModelError: `invalid_request` for a history that no service takes.
+    """
+    request = replace(request, messages=request.messages)
+    require_valid_history(request.messages, provider=provider.name)
+    return request
+
+
 async def stream_around(
     provider: Provider, request: ModelRequest, chain: HookChain, run: RunContext[Any]
-) -> AsyncGenerator[ProviderStreamEvent, None]:
+) -> AsyncGenerator[ProviderStreamEvent | ModelCallRestarted, None]:
     """Yield the events of the calls that the hooks make, then the reply they return.
+
+    A call after the first begins with a `ModelCallRestarted`.
 
     The hooks run in a task of their own, since they wait for whole replies while this
     generator hands on their parts.
     """
-    channel = Channel()
+    channel, made = Channel(), 0
 
     async def call_model(request: ModelRequest) -> AssistantMessage:
+        nonlocal made
+        made += 1
+        request = valid_request(request, provider)
+        if made > 1 and channel.emit(ModelCallRestarted()):
+            await channel.room()
         return await _forwarded(provider, request, channel)
 
     async def work() -> AssistantMessage:
@@ -48,7 +69,7 @@ async def stream_around(
         while True:
             await channel.wait()
             while (event := channel.take()) is not None:
-                yield cast("ProviderStreamEvent", event)
+                yield cast("ProviderStreamEvent | ModelCallRestarted", event)
             if channel.closed:
                 break
         yield MessageEvent(await task)

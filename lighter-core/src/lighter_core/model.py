@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
-from ._around import stream_around
+from ._around import stream_around, valid_request
 from ._chain import HookChain
 from ._closing import Owned, close_stream
 from .context import RunContext
 from .errors import PluginNotFoundError
-from .events import MessageEvent, ProviderStreamEvent
-from .history import require_valid_history
+from .events import MessageEvent, ModelCallRestarted, ProviderStreamEvent
 from .messages import AssistantMessage
 from .provider import Provider, SupportsAclose
 from .requests import ModelRequest
@@ -118,21 +118,28 @@ class Model:
         """
         chain, run = HookChain(hooks), RunContext[Any]()
         request = await self._prepare(request, chain, run)
-        message: AssistantMessage = await chain.around(
-            "around_model", request, run, self._provider.invoke
-        )
+        if not chain.has("around_model"):
+            message = await self._provider.invoke(request)
+            return await chain.run("after_model", message, run)
+
+        async def call_model(request: ModelRequest) -> AssistantMessage:
+            return await self._provider.invoke(valid_request(request, self._provider))
+
+        message = await chain.around("around_model", request, run, call_model)
         return await chain.run("after_model", message, run)
 
     async def stream(
         self, request: ModelRequest, hooks: Iterable[object] = ()
-    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+    ) -> AsyncGenerator[ProviderStreamEvent | ModelCallRestarted, None]:
         """Make one call and yield its events; arguments and errors as in `invoke`.
 
-        Events are forwarded as the provider yields them, unchecked. Close the generator
-        when leaving it early (`contextlib.aclosing`): that ends the request.
+        Events are forwarded as the provider yields them, unchecked. A `ModelCallRestarted`
+        says that a hook makes the call again. Close the generator when leaving it early
+        (`contextlib.aclosing`): that ends the request.
         """
         chain, run = HookChain(hooks), RunContext[Any]()
         request = await self._prepare(request, chain, run)
+        stream: AsyncGenerator[ProviderStreamEvent | ModelCallRestarted, None]
         if chain.has("around_model"):
             stream = stream_around(self._provider, request, chain, run)
         else:
@@ -156,15 +163,17 @@ class Model:
                 f"a Model takes a ModelRequest, got {type(given).__name__}; write"
                 " ModelRequest(messages)"
             )
+        specs = request.tool_specs
+        if chain.has("before_model") or chain.has("around_model"):
+            specs = tuple(deepcopy(each) for each in specs)  # hooks may edit them
         own = ModelRequest(
             request.messages,
-            tool_specs=request.tool_specs,
+            tool_specs=specs,
             output=request.output,
             tool_choice=request.tool_choice,
         )
         changed = await chain.run("before_model", own, run)
-        require_valid_history(changed.messages, provider=self._provider.name)
-        return changed
+        return valid_request(changed, self._provider)
 
     async def aclose(self) -> None:
         """Close the provider's connections, if it has any to close."""
