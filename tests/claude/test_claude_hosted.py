@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.claude_streams import body, call, found, reply, search, sse, text, thinking
+from support.claude_streams import (
+    begin,
+    body,
+    call,
+    end,
+    found,
+    reply,
+    search,
+    sse,
+    started,
+    text,
+    thinking,
+)
 from support.loopback import EVENT_STREAM, JSON_TYPE, Answer
 
 from lighter_core import (
@@ -110,6 +122,20 @@ async def test_a_pause_with_a_call_is_joined_to_what_came_before(server, make):
         "tool_use",
         "server_tool_use",
     ]
+
+
+async def test_a_pause_inside_a_call_is_an_error_of_its_own(server, make):
+    """A call without its end is never executed, and it did not pause too often."""
+    bare = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}
+    cut = [started(), begin(0, bare), *end("pause_turn")]
+    server.script(Answer(headers=EVENT_STREAM, body=sse(cut)))
+    async with Agent(make(hosted_tools=HOSTED), tools=[add]).stream("x") as stream:
+        response = [event async for event in stream][-1]
+    assert isinstance(response.error, ModelError)
+    assert response.error.response_status == "pause_turn"
+    assert "often" not in response.error.message
+    assert "hosted_tools=" not in response.error.message
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("between", [[], [result()]], ids=["stopped", "answered"])

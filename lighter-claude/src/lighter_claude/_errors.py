@@ -90,16 +90,17 @@ def error_in_reply(
     )
 
 
-def stopped(target: Target, reason: object) -> ModelError:
-    """Return the error for a reply that stopped before it was complete."""
+def stopped(target: Target, reason: object, *, often: bool = False) -> ModelError:
+    """Return the error for a reply that stopped before it was complete.
+
+    With `often` it has paused as often as it may.
+    """
     if not isinstance(reason, str):
         return bad_response(target, "it does not say why it stopped")
-    advice = _ADVICE.get(reason, "")
-    if reason == "pause_turn" and target.pauses:
-        advice = _PAUSED_OFTEN
+    known = "" if reason == "pause_turn" and target.pauses else _ADVICE.get(reason, "")
     return ModelError(
         f"{target.label} stopped before the reply was complete ({short(reason)})"
-        f"{advice}",
+        f"{_PAUSED_OFTEN if often else known}",
         "bad_response",
         response_status=reason,
         provider=target.name,

@@ -177,7 +177,7 @@ class ClaudeProvider(SDKProvider):
                 await exchange.aclose()
             if _goes_out(held):
                 return held
-        raise stopped(self._target, "pause_turn")
+        raise stopped(self._target, "pause_turn", often=True)
 
     async def _last_of_stream(self, request: ModelRequest) -> AssistantMessage:
         async with aclosing(self.stream(request)) as events:
@@ -213,7 +213,7 @@ class ClaudeProvider(SDKProvider):
             if held is not None and _goes_out(held):
                 yield MessageEvent(held)
                 return
-        raise stopped(self._target, "pause_turn")
+        raise stopped(self._target, "pause_turn", often=True)
 
     def _with(
         self, held: AssistantMessage | None, message: AssistantMessage
