@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -460,3 +461,32 @@ def test_a_command_is_imported_when_it_is_asked_for() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.endswith("\n[]\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_ends_a_plugin_that_hangs(only_lab: Lab, tmp_path: Path) -> None:
+    """At once, not after the time that it was given."""
+    started = tmp_path / "pid"
+    source = f"""
+        import os, pathlib, time
+        pathlib.Path({str(started) + "_"!r}).write_text(str(os.getpid()))
+        os.rename({str(started) + "_"!r}, {str(started)!r})
+        time.sleep(600)
+    """
+    only_lab.dist("lab-hangs", {"providers": {"hangs": "lab_hangs"}})
+    only_lab.module("lab_hangs", source)
+    with subprocess.Popen(
+        [sys.executable, "-m", "lighter_core", "doctor", "--load", "--timeout", "300"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(only_lab.place("site"))},
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 60
+        while not started.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        pid = int(started.read_text())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == b"interrupted\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

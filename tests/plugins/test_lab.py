@@ -408,10 +408,11 @@ def test_squatted_name_beside_the_real_one_is_a_conflict(lab: Lab) -> None:
 
 def test_two_tools_plugins_with_one_tool_are_an_error(lab: Lab) -> None:
     """KF-084: duplicates are never dropped; the error names both sources."""
-    lab.dist("acme", {"tools": {"t1": "tools_one", "t2": "tools_two"}})
+    lab.dist("acme", {"tools": {"t1": "tools_one"}})
+    lab.dist("bcme", {"tools": {"t2": "tools_two"}})
     lab.module("tools_one", TOOLS)
     lab.module("tools_two", TOOLS)
-    with pytest.raises(ToolDefinitionError, match=r"'t1'.*'t2'"):
+    with pytest.raises(ToolDefinitionError, match=r"'t1' of acme .*'t2' of bcme"):
         Agent(FakeProvider(), tools=["t1", "t2"])
 
 

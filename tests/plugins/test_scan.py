@@ -13,6 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lighter_core import Model, default_registry
 from lighter_core.plugins._metadata import MetadataNote, scan_installed
@@ -290,6 +292,48 @@ def test_a_finder_of_somebody_else_that_fails_is_noted(
     assert found("acme") == [("acme", "1.0")]
     [note] = [n for n in scan_installed().notes if n.place == "sys.meta_path"]
     assert "RuntimeError: finder" in note.text
+
+
+def test_odd_entries_of_the_path_are_passed_over(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As imports do; the empty one is the current directory."""
+    provider(lab, "acme", at="here")
+    monkeypatch.chdir(lab.root / "here")
+    odd = [b"bytes", None, "/no/such/place", __file__, Path(), ""]
+    monkeypatch.setattr(sys, "path", [*odd, *sys.path[1:]])
+    assert found("acme") == [("acme", "1.0")]
+    assert notes(lab) == []
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(points=st.binary(max_size=80), metadata=st.binary(max_size=80), data=st.data())
+def test_whatever_the_metadata_holds_good_plugins_are_found(
+    lab: Lab, points: bytes, metadata: bytes, data: st.DataObject
+) -> None:
+    """Bytes of any kind give plugins or notes, never an exception."""
+    site = lab.place("site")
+    if not (site / "acme-1.0.dist-info").exists():
+        provider(lab, "acme")
+    info = site / "fuzz-1.0.dist-info"
+    info.mkdir(exist_ok=True)
+    head = data.draw(
+        st.sampled_from([b"", b"[lighter.providers]\n", b"[lighter.tools]\nx = "])
+    )
+    (info / "entry_points.txt").write_bytes(head + points)
+    head = data.draw(st.sampled_from([b"", b"Name: fuzz\n", b"Name: fuzz\nVersion: "]))
+    (info / "METADATA").write_bytes(head + metadata)
+    scan = scan_installed()
+    assert ("acme", "1.0") in [(e.name, e.version) for e in scan.plugins]
+    for each in scan.plugins:
+        if each.dist == "fuzz":
+            assert each.name
+            assert f"{each.name}{each.version}".isprintable()
+    assert all(note.text.isprintable() for note in scan.notes)
 
 
 def test_notes_reach_the_application(lab: Lab) -> None:

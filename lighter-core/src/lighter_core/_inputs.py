@@ -108,8 +108,10 @@ def _tools_of(given: object) -> list[tuple[Tool, str]]:
     if isinstance(given, str):
         from .plugins.registry import default_registry
 
-        plugin = f"from the plugin {given!r}"
-        return [(tool, plugin) for tool in default_registry().load_tools(given)]
+        registry = default_registry()
+        tools = registry.load_tools(given)
+        dist = registry.resolve("tools", given).dist or "the application"
+        return [(tool, f"from the plugin {given!r} of {dist}") for tool in tools]
     raise ToolDefinitionError(
         f"tools must hold Tool objects and names of tools plugins, got {given!r}; make a"
         " tool of a function with @tool"

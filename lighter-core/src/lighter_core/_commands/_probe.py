@@ -18,12 +18,15 @@ from ..errors import IncompatiblePluginError, PluginError
 from ..plugins._text import told, visible
 from ._look import variables_of
 
-__all__ = ["Probe", "probe", "run_child"]
+__all__ = ["Probe", "probe", "run_child", "stop_all"]
 
 _CHILD = (
     "import json, sys; given = json.load(sys.stdin); sys.path[:] = given['path'];"
     " from lighter_core._commands._probe import run_child; run_child(given)"
 )
+
+
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,22 @@ def probe(kind: str, name: str, dist: str, *, timeout: float) -> Probe:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        _running.add(child)
         try:
             code = child.wait(timeout)
         except subprocess.TimeoutExpired:
             return Probe("failed", f"it was not loaded after {timeout:g} seconds")
         finally:
             _kill(child)
+            _running.discard(child)
         result.seek(0)
         return _read(result.read(), code)
+
+
+def stop_all() -> None:
+    """End all interpreters at work: whoever asked has gone."""
+    for child in list(_running):
+        _kill(child)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

@@ -18,7 +18,7 @@ from ..plugins._metadata import normal_name, read_requirements, read_version
 from ..plugins._text import visible
 from ..plugins.registry import PluginEntry, PluginState, Registry
 from ._look import look_at
-from ._probe import Probe, probe
+from ._probe import Probe, probe, stop_all
 
 __all__ = [
     "Answer",
@@ -197,7 +197,11 @@ def _loaded(lines: Sequence[PluginLine], timeout: float, runs: int) -> list[Plug
     # Measured one after the other: they would slow each other down.
     workers = min(4, os.cpu_count() or 1) if runs == 1 else 1
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(one, lines))
+        try:
+            return list(pool.map(one, lines))
+        except BaseException:
+            stop_all()  # else Ctrl-C would wait for a plugin that hangs
+            raise
 
 
 def _with(line: PluginLine, made: Sequence[Probe]) -> PluginLine:

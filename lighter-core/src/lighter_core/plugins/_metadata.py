@@ -120,9 +120,10 @@ def scan_installed() -> Scan:
     """
     scanner, others = _Scanner(), list[str]()
     places: set[str] = set()
-    for place in sys.path:
-        if not isinstance(place, str):  # imports pass over them too
+    for entry in sys.path:
+        if not isinstance(entry, str):  # imports pass over them too
             continue
+        place = entry or "."  # the empty one is the current directory
         real = os.path.realpath(place)
         if real in places:  # lib64 is often a link to lib
             continue
@@ -131,7 +132,7 @@ def scan_installed() -> Scan:
             others.append(place)
             continue
         try:
-            children = os.listdir(place or ".")  # noqa: PTH208 - no Path objects: half the cost
+            children = os.listdir(place)  # noqa: PTH208 - no Path objects: half the cost
         except NotADirectoryError:
             others.append(place)
         except FileNotFoundError:
