@@ -38,10 +38,9 @@ class ResponsesWire(Wire):
         ]
         for index, item in enumerate(items):
             where: Object = {"item_id": item["id"], "output_index": index}
-            nothing: list[object] = []
-            empty = {**item, "content": nothing, "summary": nothing, "arguments": ""}
+            begun: Object = {key: _EMPTY.get(key, item[key]) for key in item}
             at = {"output_index": index}
-            events.append({"type": "response.output_item.added", **at, "item": empty})
+            events.append({"type": "response.output_item.added", **at, "item": begun})
             events += [{**where, **each} for each in _deltas(item, turn.pieces)]
             events.append({"type": "response.output_item.done", **at, "item": item})
         response = self._response(turn, items)
@@ -56,7 +55,8 @@ class ResponsesWire(Wire):
         if turn.reasoning is not None:
             items.append(self._reasoning(turn.reasoning))
         if turn.text:
-            part: Object = {"type": "output_text", "text": turn.text, "annotations": []}
+            part: Object = {"type": "output_text", "text": turn.text}
+            part["annotations"] = _NONE
             message = {"id": "msg_1", "type": "message", "role": "assistant"}
             items.append({**message, "status": "completed", "content": [part]})
         items.extend(
@@ -85,18 +85,17 @@ class ResponsesWire(Wire):
         if not status:
             status = "incomplete" if turn.stop_reason == UNFINISHED else "completed"
         short = {"reason": "max_output_tokens"} if status == "incomplete" else None
-        body: Object = {"id": "resp_1", "object": "response", "status": status}
-        body |= {"error": None, "incomplete_details": short, "output": items}
+        body: Object = {**_HEAD, "status": status, "output": items}
+        body["incomplete_details"] = short
         usage = turn.usage
         if usage is None or status == "queued":
             return body
-        cached = {"cached_tokens": usage.cache_read_tokens}
-        thought = {"reasoning_tokens": usage.reasoning_tokens}
-        tokens = {
+        cached = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": 0}
+        tokens: Object = {
             "input_tokens": usage.input_tokens,
             "input_tokens_details": cached,
             "output_tokens": usage.output_tokens,
-            "output_tokens_details": thought,
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
             "total_tokens": usage.total_tokens,
         }
         return {**body, "usage": tokens}
@@ -140,23 +139,49 @@ class ResponsesWire(Wire):
         return text_of(said[-1].get("content")) if said else ""
 
 
+_NONE: list[object] = []
+_EMPTY: Object = {"content": _NONE, "summary": _NONE, "arguments": ""}
+_HEAD: Object = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "model": "test-model",
+    "error": None,
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": _NONE,
+}
+
+
 def _deltas(item: Object, count_: int) -> list[Object]:
     """Return the events between an item's begin and its end, without the place."""
     if item["type"] == "function_call":
-        name, spot = "response.function_call_arguments", {}
-        key, texts = "arguments", [str(item["arguments"])]
-    elif item["type"] == "message":
-        name, spot = "response.output_text", {"content_index": 0}
-        key, texts = "text", [text_of(item["content"])]
-    elif item["summary"]:
-        name, spot = "response.reasoning_summary_text", {"summary_index": 0}
-        key, texts = "text", [text_of(item["summary"])]
+        name, text = "response.function_call_arguments", str(item["arguments"])
+        done: Object = {"name": item["name"], "arguments": text}
+        return _pieces(name, text, count_, {}, done)
+    if item.get("summary"):
+        where: Object = {"summary_index": 0}
+        name, part_name, more = "reasoning_summary_text", "reasoning_summary_part", {}
     else:
-        name, spot = "response.reasoning_text", {"content_index": 0}
-        key, texts = "text", [text_of(item.get("content"))]
-    text = texts[0]
+        where = {"content_index": 0}
+        plain = item["type"] == "reasoning"
+        name = "reasoning_text" if plain else "output_text"
+        part_name, more = "content_part", {} if plain else {"logprobs": _NONE}
+    (part,) = objects(item["summary"] if "summary_index" in where else item["content"])
+    text = text_of([part])
+    begin: Object = {**part, "text": ""}
+    return [
+        {"type": f"response.{part_name}.added", **where, "part": begin},
+        *_pieces(f"response.{name}", text, count_, {**where, **more}, {"text": text}),
+        {"type": f"response.{part_name}.done", **where, "part": part},
+    ]
+
+
+def _pieces(
+    name: str, text: str, count_: int, where: Object, done: Object
+) -> list[Object]:
     events: list[Object] = [
-        {"type": f"{name}.delta", **spot, "delta": piece}
+        {"type": f"{name}.delta", **where, "delta": piece}
         for piece in slices(text, count_)
     ]
-    return [*events, {"type": f"{name}.done", **spot, key: text}]
+    return [*events, {"type": f"{name}.done", **where, **done}]
