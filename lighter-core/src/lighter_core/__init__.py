@@ -27,6 +27,7 @@ from ._state import Receipt
 from ._stream import AgentStream, SyncAgentStream
 from .agent import Agent
 from .context import RunContext
+from .documents import messages_from_json, messages_to_json
 from .errors import (
     HistoryError,
     HookError,
@@ -49,7 +50,6 @@ from .errors import (
     ToolDefinitionError,
     ToolError,
 )
-from .documents import messages_from_json, messages_to_json
 from .events import (
     HostedToolItem,
     MessageEvent,
@@ -108,6 +108,7 @@ from .tools import FunctionTool, Tool, tool
 if TYPE_CHECKING:
     from .plugins.marks import hookimpl as hookimpl
     from .plugins.registry import PLUGIN_API as PLUGIN_API
+    from .plugins.registry import MetadataNote as MetadataNote
     from .plugins.registry import PluginEntry as PluginEntry
     from .plugins.registry import PluginState as PluginState
     from .plugins.registry import Registry as Registry
@@ -144,6 +145,7 @@ __all__ = [
     "LimitExceededError",
     "Message",
     "MessageEvent",
+    "MetadataNote",
     "Model",
     "ModelCallRestarted",
     "ModelError",
@@ -204,6 +206,7 @@ __all__ = [
 ]
 
 _LATE = {
+    "MetadataNote": "registry",
     "PLUGIN_API": "registry",
     "PluginEntry": "registry",
     "PluginState": "registry",

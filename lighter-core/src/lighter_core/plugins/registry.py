@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLUGIN_API",
+    "MetadataNote",
     "PluginEntry",
     "PluginState",
     "Registry",
