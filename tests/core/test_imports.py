@@ -108,6 +108,7 @@ LAYERS = {
     "testing": 9,
     "sessions._entries": 9,
     "sessions._jsonl": 9,
+    "sessions._operations": 9,
     "sessions._session": 9,
     "sessions._sqlite": 9,
     "sessions._statements": 9,

@@ -19,7 +19,8 @@ __all__ = [
 
 # Sessions that are forks of each other share a tree. Within a tree an entry's id is its
 # key, so that the same session can be imported twice. `touched` orders sessions by their
-# last change, without a clock.
+# last change, without a clock. Positions grow along a chain, and the statements insist on
+# it: a damaged file must not lead them in a circle.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE lighter_entries (
@@ -61,6 +62,7 @@ CHAIN = """WITH RECURSIVE chain (tree, id, parent_id, created, message, position
     UNION ALL
     SELECT e.tree, e.id, e.parent_id, e.created, e.message, e.position
     FROM chain JOIN lighter_entries e ON e.tree = chain.tree AND e.id = chain.parent_id
+    WHERE e.position < chain.position
 )
 SELECT id, parent_id, created, message, position FROM chain"""
 
@@ -70,6 +72,7 @@ CHAIN_IDS = """WITH RECURSIVE chain (tree, id, parent_id, position) AS (
     UNION ALL
     SELECT e.tree, e.id, e.parent_id, e.position
     FROM chain JOIN lighter_entries e ON e.tree = chain.tree AND e.id = chain.parent_id
+    WHERE e.position < chain.position
 )
 SELECT id, position FROM chain"""
 
@@ -102,13 +105,14 @@ WHERE substr(s.id, 1, :length) = :prefix
     AND (
         NOT EXISTS (SELECT 1 FROM lighter_sessions o WHERE o.tree = s.tree AND o.id <> s.id)
         OR e.id IN (
-            WITH RECURSIVE chain (id, parent_id) AS (
-                SELECT id, parent_id
+            WITH RECURSIVE chain (id, parent_id, position) AS (
+                SELECT id, parent_id, position
                 FROM lighter_entries WHERE tree = s.tree AND id = s.head
                 UNION ALL
-                SELECT p.id, p.parent_id
+                SELECT p.id, p.parent_id, p.position
                 FROM chain JOIN lighter_entries p
                 ON p.tree = s.tree AND p.id = chain.parent_id
+                WHERE p.position < chain.position
             )
             SELECT id FROM chain
         )
