@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import anthropic
 import openai
@@ -41,6 +42,7 @@ FORMS: dict[str, tuple[Wire, object, object]] = {
     "plain": (ResponsesWire(plain_reasoning=True), Response, ResponseStreamEvent),
     "messages": (MessagesWire(), Message, RawMessageStreamEvent),
 }
+adapter = cache(TypeAdapter)
 PLAIN_USAGE = Usage(1, 1)
 
 
@@ -62,10 +64,10 @@ def test_replies_and_events_are_of_the_vendors_types(form: str, turn: str) -> No
     said = TURNS[turn]
     if said.usage is None:  # the types demand it; a service may leave it out
         said = Turn(text=said.text, stop_reason=said.stop_reason, usage=PLAIN_USAGE)
-    TypeAdapter(whole).validate_json(wire.whole(said))
+    adapter(whole).validate_json(wire.whole(said))
     for each in data_of(wire.stream(said)):
         if each != {"type": "ping"}:
-            TypeAdapter(event).validate_python(each)
+            adapter(event).validate_python(each)
 
 
 @pytest.fixture

@@ -42,8 +42,10 @@ def _summary(events: Sequence[ProviderStreamEvent]) -> tuple[str, str, list[obje
     return text, thought, [e for e in events if isinstance(e, MessageEvent)]
 
 
-async def _same(bench: Bench, what: str, pieces: Sequence[bytes]) -> None:
-    wanted = _summary(await _play(bench, bench.wire.stream(_TURN)))
+async def _same(
+    bench: Bench, what: str, pieces: Sequence[bytes], turn: Turn = _TURN
+) -> None:
+    wanted = _summary(await _play(bench, bench.wire.stream(turn)))
     found = _summary(await _play(bench, pieces))
     expect(found == wanted, f"{what}\n{found}\ninstead of\n{wanted}")
 
@@ -53,8 +55,10 @@ async def pieces_of_one_byte(bench: Bench) -> None:
     """A stream that arrives byte by byte gives the same events: characters and line ends
     may be cut anywhere.
     """
-    body = b"".join(bench.wire.stream(_TURN))
-    await _same(bench, "byte by byte", [body[n : n + 1] for n in range(len(body))])
+    turn = Turn(text="naïve 日本", usage=USAGE, pieces=2)
+    body = b"".join(bench.wire.stream(turn))
+    pieces = [body[at : at + 1] for at in range(len(body))]
+    await _same(bench, "byte by byte", pieces, turn)
 
 
 @check("streams", "http")
