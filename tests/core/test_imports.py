@@ -75,6 +75,7 @@ LAYERS = {
     "_around": 6,
     "_loop": 7,
     "_model_call": 6,
+    "_reply": 6,
     "_setup": 6,
     "_tool_call": 6,
     "agent": 8,

@@ -106,6 +106,8 @@ from .results import AgentResponse, AgentStreamEvent, RunStatus
 from .tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
+    from .documents import messages_from_json as messages_from_json
+    from .documents import messages_to_json as messages_to_json
     from .plugins.marks import hookimpl as hookimpl
     from .plugins.registry import PLUGIN_API as PLUGIN_API
     from .plugins.registry import MetadataNote as MetadataNote
@@ -206,15 +208,17 @@ __all__ = [
 ]
 
 _LATE = {
-    "MetadataNote": "registry",
-    "PLUGIN_API": "registry",
-    "PluginEntry": "registry",
-    "PluginState": "registry",
-    "Registry": "registry",
-    "default_registry": "registry",
-    "hookimpl": "marks",
-    "load_hooks": "registry",
-    "load_tools": "registry",
+    "MetadataNote": "plugins.registry",
+    "PLUGIN_API": "plugins.registry",
+    "PluginEntry": "plugins.registry",
+    "PluginState": "plugins.registry",
+    "Registry": "plugins.registry",
+    "default_registry": "plugins.registry",
+    "hookimpl": "plugins.marks",
+    "load_hooks": "plugins.registry",
+    "load_tools": "plugins.registry",
+    "messages_from_json": "documents",
+    "messages_to_json": "documents",
 }
 
 # A library is silent unless its application asks: without a handler of its own the
@@ -226,7 +230,7 @@ def __getattr__(name: str) -> object:
     if name in _LATE:
         from importlib import import_module
 
-        module = import_module(f".plugins.{_LATE[name]}", __name__)
+        module = import_module(f".{_LATE[name]}", __name__)
         return getattr(module, name)
     if name == "__version__":
         from importlib.metadata import version

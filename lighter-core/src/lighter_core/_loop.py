@@ -13,6 +13,7 @@ from ._setup import LoopSetup
 from ._state import RunState
 from ._tool_call import answer_call
 from .history import repair_history
+from .limits import reached
 from .requests import AgentRequest
 from .results import AgentResponse
 
@@ -76,7 +77,7 @@ async def _run(
     started = time.perf_counter()
     try:
         with collect_notes(state.notes):
-            await _rounds(setup, state, sink)
+            await _in_time(setup, state, sink)
         if setup.chain.has("after_agent"):
             messages = await setup.chain.run(
                 "after_agent", state.messages(), state.context
@@ -88,10 +89,31 @@ async def _run(
     return _ended(state, state.response("completed"), started)
 
 
+async def _in_time(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
+    """Run the rounds within the run's wall clock.
+
+    Raises:
+        LimitExceededError: When it is over; what was in flight is cancelled.
+    """
+    seconds = setup.limits.seconds
+    if seconds is None:
+        await _rounds(setup, state, sink)
+        return
+    clock = asyncio.timeout(seconds)
+    try:
+        async with clock:
+            await _rounds(setup, state, sink)
+    except TimeoutError as error:
+        if not clock.expired():
+            raise
+        raise reached("seconds", seconds, "seconds") from error
+
+
 async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
     await _take_input(setup, state)
     while True:
         state.check_aborted()
+        state.check_limits(setup.limits)
         setup.limits.check_model_calls(state.progress.model_calls)
         if sink is not None:
             await sink.barrier()

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterable
 from copy import deepcopy
 from dataclasses import replace
-from typing import cast
 
 from ._channel import Sink
-from ._closing import close_stream
+from ._reply import ask, reply_problem
 from ._setup import LoopSetup
 from ._state import RunState
-from .errors import HookError, ProviderContractError
+from .errors import HookError
 from .events import (
-    HostedToolItem,
-    MessageEvent,
     ModelCallRestarted,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
 )
 from .history import require_valid_history
 from .messages import AssistantMessage, SystemMessage
-from .provider import Provider
 from .requests import ModelRequest
 
 __all__ = ["call_model"]
@@ -72,11 +64,7 @@ class _Call:
             request = replace(request, messages=request.messages)
             require_valid_history(request.messages, provider=setup.provider.name)
         started = time.perf_counter()
-        if sink is None:
-            reply: object = await setup.provider.invoke(request)
-            message = _checked_reply(setup.provider, reply)
-        else:
-            message = await _stream_reply(setup.provider, request, sink)
+        message = await ask(setup.provider, request, sink, setup.limits)
         state.count_call(message)
         _log_call(setup, state, message, time.perf_counter() - started)
         return message
@@ -92,7 +80,7 @@ class _Call:
 
 
 def _need_good_ids(event: str, message: AssistantMessage) -> None:
-    if problem := _reply_problem(message):
+    if problem := reply_problem(message):
         raise HookError(f"an {event} hook {problem}; nothing was executed", event=event)
 
 
@@ -130,86 +118,3 @@ def _next_request(setup: LoopSetup, state: RunState) -> ModelRequest:
     if setup.chain.has("before_model") or setup.chain.has("around_model"):
         specs = tuple(deepcopy(each) for each in specs)
     return ModelRequest(messages, tool_specs=specs, output=spec)
-
-
-async def _stream_reply(
-    provider: Provider, request: ModelRequest, sink: Sink
-) -> AssistantMessage:
-    """Forward deltas and hold the provider to the grammar: deltas, then one message."""
-    message: AssistantMessage | None = None
-    number = 0
-    stream = await _opened(provider, request)
-    try:
-        async for event in stream:
-            number += 1
-            what = f"yielded a {type(event).__name__}"
-            if message is not None:
-                what += " after its message; the message must come last, and once"
-                raise _broken(provider, what, number)
-            if isinstance(event, TextDelta | ReasoningDelta):
-                text: object = event.text
-                if not isinstance(text, str):
-                    what += f" whose text is {type(text).__name__}"
-                    raise _broken(provider, what, number)
-                if text and sink.emit(event):
-                    await sink.room()
-            elif isinstance(event, MessageEvent):
-                message = _checked_reply(provider, event.message, number)
-            elif isinstance(event, ToolCallDelta | HostedToolItem):
-                if sink.emit(event):
-                    await sink.room()
-            else:
-                what += "; yield TextDelta, ReasoningDelta and one MessageEvent"
-                raise _broken(provider, what, number)
-    finally:
-        await close_stream(stream)
-    if message is None:
-        what = "ended its stream without a complete message"
-        raise _broken(provider, what, number + 1)
-    return message
-
-
-async def _opened(provider: Provider, request: ModelRequest) -> AsyncIterable[object]:
-    stream: object = provider.stream(request)
-    if isinstance(stream, AsyncIterable):
-        return cast("AsyncIterable[object]", stream)
-    await close_stream(stream)
-    what = f"stream() gave a {type(stream).__name__}: write it as an async generator"
-    raise _broken(provider, what, 1)
-
-
-def _broken(provider: Provider, what: str, number: int) -> ProviderContractError:
-    return ProviderContractError(
-        f"provider {provider.name!r}, event {number} of its stream: {what}",
-        event_number=number,
-        provider=provider.name,
-    )
-
-
-def _reply_problem(message: AssistantMessage) -> str | None:
-    ids = [call.call_id for call in message.tool_calls]
-    if "" in ids:
-        return "gave a tool call with an empty id"
-    if len(set(ids)) < len(ids):
-        return "gave two tool calls with one id"
-    return None
-
-
-def _checked_reply(
-    provider: Provider, message: object, number: int | None = None
-) -> AssistantMessage:
-    """Return what a provider gave, by `invoke` or as the event of that number."""
-    if isinstance(message, AssistantMessage):
-        problem = _reply_problem(message)
-        if problem is None:
-            return message
-    else:
-        problem = f"gave {type(message).__name__} instead of an AssistantMessage"
-    problem += "; nothing was executed"
-    if number is not None:
-        raise _broken(provider, problem, number)
-    raise ProviderContractError(
-        f"provider {provider.name!r} {problem}",
-        event_number=1,
-        provider=provider.name,
-    )

@@ -17,6 +17,7 @@ from .results import AgentResponse, RunStatus
 if TYPE_CHECKING:
     from ._journal import Journal
     from ._output import OutputPlan
+    from .limits import RunLimits
 
 __all__ = ["Receipt", "RunState"]
 
@@ -101,6 +102,28 @@ class RunState:
             self._new.append(UserMessage(self.plan.repair(str(error))))
             return False
         return True
+
+    def check_limits(self, limits: RunLimits) -> None:
+        """Refuse to go on when the tokens are used up.
+
+        Raises:
+            LimitExceededError: When they are.
+        """
+        usage = self.progress.usage
+        if usage is not None:
+            limits.check_tokens(usage.total_tokens)
+
+    def count_tool_call(self, limits: RunLimits, name: str) -> None:
+        """Count a tool call that is about to start.
+
+        Raises:
+            LimitExceededError: When it may not.
+        """
+        progress = self.progress
+        self.check_limits(limits)
+        limits.check_tool_calls(progress.tool_calls, progress.calls_by_name, name)
+        progress.tool_calls += 1
+        progress.calls_by_name[name] = progress.calls_by_name.get(name, 0) + 1
 
     def check_aborted(self) -> None:
         """End a cancelled run whose tool or hook swallowed the cancellation.

@@ -91,7 +91,7 @@ class Agent:
             specs=tuple(tool.get_spec() for tool in self._tools.values()),
             system=system_prompt,
             chain=HookChain(hook_objects(hooks)),
-            limits=RunLimits(model_calls=None) if limits is None else limits,
+            limits=RunLimits.none() if limits is None else limits,
         )
 
     @property

@@ -15,11 +15,19 @@ DepsT_co = TypeVar("DepsT_co", covariant=True)
 class RunProgress:
     """The counters of one run. The loop writes them, contexts read them."""
 
-    __slots__ = ("input", "model_calls", "new", "tool_calls", "usage")
+    __slots__ = (
+        "calls_by_name",
+        "input",
+        "model_calls",
+        "new",
+        "tool_calls",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self.model_calls: int = 0
         self.tool_calls: int = 0
+        self.calls_by_name: dict[str, int] = {}
         self.usage: Usage | None = None
         self.input: list[Message] = []
         self.new: list[Message] = []
