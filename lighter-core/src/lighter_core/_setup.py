@@ -28,6 +28,7 @@ class LoopSetup:
     system: SystemMessage | None
     chain: HookChain
     limits: RunLimits
+    parallel: bool = False
 
 
 def new_run(

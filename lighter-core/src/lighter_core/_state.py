@@ -52,7 +52,8 @@ class RunState:
         self.awaited = False
         self.progress.input = messages
         self._new = self.progress.new
-        self._open: list[ToolCall] = []  # calls of the last reply without a result
+        self._open: list[ToolCall] = []  # calls of the last reply, from the first one
+        self._done: dict[str, ToolMessage] = {}  # without a result; what others have
         self._final: list[Message] | None = None
         self._stop_reason: str | None = None
         self._output: object = None
@@ -76,9 +77,14 @@ class RunState:
             )
 
     def add_result(self, message: ToolMessage) -> None:
-        """Take the result of the next open call."""
-        self._new.append(message)
-        del self._open[0]
+        """Take the result of an open call; results stand in call order."""
+        self._done[message.call_id] = message
+        while self._open and self._open[0].call_id in self._done:
+            self._new.append(self._done.pop(self._open.pop(0).call_id))
+
+    def unanswered(self) -> list[ToolCall]:
+        """Return the calls of the last reply that have no result yet."""
+        return [call for call in self._open if call.call_id not in self._done]
 
     def take_output(self, message: AssistantMessage) -> bool:
         """Read the final answer; tell whether the run is over.
@@ -159,7 +165,11 @@ class RunState:
             await self.journal.end(self._closed())
 
     def _closed(self) -> list[Message]:
-        return [*self._new, *(interrupted_result(call) for call in self._open)]
+        closing = (
+            self._done.get(call.call_id) or interrupted_result(call)
+            for call in self._open
+        )
+        return [*self._new, *closing]
 
     def context_messages(self) -> list[Message]:
         """Return input and new messages, for the next model call."""

@@ -50,6 +50,7 @@ class Agent:
             response. `None` sends none.
         hooks: Hook objects, plugin objects, and names of installed hooks plugins.
         limits: What one run may use up; `None` lifts all limits.
+        parallel_tools: Run the tools of one reply at once, those that allow it.
 
     Raises:
         ToolDefinitionError: When two tools have one name.
@@ -72,6 +73,7 @@ class Agent:
         system_prompt: str | SystemMessage | None = _DEFAULT_PROMPT,
         hooks: Iterable[object] = (),
         limits: RunLimits | None = _DEFAULT_LIMITS,
+        parallel_tools: bool = False,
     ) -> None:
         if isinstance(model, str):
             model = Model.from_name(model)
@@ -92,6 +94,7 @@ class Agent:
             system=system_prompt,
             chain=HookChain(hook_objects(hooks)),
             limits=RunLimits.none() if limits is None else limits,
+            parallel=parallel_tools,
         )
 
     @property

@@ -40,7 +40,7 @@ class RunLimits:
     model_calls: int | None = 100
     tool_calls: int | None = None
     tool_calls_by_name: Mapping[str, int] = field(
-        default_factory=lambda: MappingProxyType({})
+        default_factory=lambda: MappingProxyType({}), hash=False
     )
     total_tokens: int | None = None
     seconds: float | None = None

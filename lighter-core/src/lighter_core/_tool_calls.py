@@ -1,0 +1,125 @@
+"""All tool calls of one reply: in order, or side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from ._channel import Sink
+from ._setup import LoopSetup
+from ._state import RunState
+from ._tool_call import answered
+from .errors import LimitExceededError
+from .events import ToolCallFinished, ToolCallStarted
+from .messages import ToolCall
+
+__all__ = ["answer_calls"]
+
+_END_SECONDS = 5.0  # that tools may take to end when others have failed the run
+
+
+async def answer_calls(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
+    """Answer the calls of the last reply that have no result yet.
+
+    Tools run one after the other. Where the agent runs them in parallel, those that
+    stand side by side and allow it run at once; they start in call order, and their
+    results stand in call order too.
+
+    Raises:
+        BaseException: What ends the run; what was completed is in the state.
+    """
+    while calls := state.unanswered():
+        batch = _next_batch(setup, state, calls)
+        if sink is not None:
+            for call in batch:
+                sink.emit(ToolCallStarted(call))
+            await sink.barrier()
+        if len(batch) == 1:
+            await _answer(setup, state, sink, batch[0], nullcontext())
+        else:
+            await _answer_together(setup, state, sink, batch)
+        await state.save()
+
+
+def _next_batch(
+    setup: LoopSetup, state: RunState, calls: Sequence[ToolCall]
+) -> list[ToolCall]:
+    """Return the calls that start now, as many as the limits allow.
+
+    Raises:
+        LimitExceededError: When not even one may start.
+    """
+    batch: list[ToolCall] = []
+    for call in calls:
+        if batch and not (setup.parallel and _may_join(setup, call)):
+            break
+        try:
+            state.count_tool_call(setup.limits, call.tool_name)
+        except LimitExceededError:
+            if not batch:
+                raise
+            break  # those before it still run
+        batch.append(call)
+        if not (setup.parallel and _may_join(setup, call)):
+            break
+    return batch
+
+
+def _may_join(setup: LoopSetup, call: ToolCall) -> bool:
+    tool = setup.tools.get(call.tool_name)
+    return tool is None or tool.parallel
+
+
+async def _answer(
+    setup: LoopSetup,
+    state: RunState,
+    sink: Sink | None,
+    call: ToolCall,
+    threads: AbstractAsyncContextManager[object],
+) -> None:
+    result = await answered(setup, state, call, threads)
+    state.add_result(result)
+    if sink is not None:
+        sink.emit(ToolCallFinished(call, result))
+
+
+async def _answer_together(
+    setup: LoopSetup, state: RunState, sink: Sink | None, batch: Sequence[ToolCall]
+) -> None:
+    """Answer the calls at once; when one fails the run, the others are cancelled."""
+    most = setup.limits.tool_threads
+    threads = nullcontext() if most is None else asyncio.Semaphore(most)
+
+    async def one(call: ToolCall) -> BaseException | None:
+        try:
+            await _answer(setup, state, sink, call, threads)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised below, in call order
+            # As a value: a task would hand KeyboardInterrupt and SystemExit to the loop.
+            _cancel(task for task in tasks if task is not asyncio.current_task())
+            return error
+        return None
+
+    tasks = [asyncio.create_task(one(call)) for call in batch]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        _cancel(tasks)
+        await asyncio.wait(tasks, timeout=_END_SECONDS)
+        raise
+    for task in tasks:
+        error = None if task.cancelled() else task.result()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+    if any(task.cancelled() for task in tasks):
+        raise asyncio.CancelledError
+
+
+def _cancel(tasks: Iterable[asyncio.Task[BaseException | None]]) -> None:
+    for task in tasks:
+        task.cancel()
