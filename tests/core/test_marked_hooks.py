@@ -231,6 +231,37 @@ async def test_marks_for_providers_and_tools_are_found_by_the_registry() -> None
     assert registry.load_tools("acme") == [ledger.add]
 
 
+async def test_a_marked_function_is_a_plugin_by_itself() -> None:
+    """Of every kind, as an entry point may name it."""
+    asked: list[str] = []
+
+    @hookimpl.before_tool
+    def look(call: ToolCall) -> None:
+        asked.append(call.tool_name)
+
+    @hookimpl.get_tools
+    def tools() -> list[Any]:
+        return [Ledger().add]
+
+    @hookimpl.create_provider
+    def make() -> FakeProvider:
+        return asking()
+
+    registry = Registry(scan=False)
+    registry.register(look, name="acme", kind="hooks")
+    registry.register(tools, name="acme", kind="tools")
+    registry.register(make, name="acme")
+    agent = Agent(
+        registry.create_provider("acme", {}),
+        tools=registry.load_tools("acme"),
+        hooks=[registry.load_hooks("acme")],
+    )
+    assert (await agent.run("x")).text == "done"
+    assert asked == ["add"]
+    with pytest.raises(HookError, match="implements none of create_provider"):
+        registry.register(look, name="other")
+
+
 # The call inside an `around_*` hook.
 
 

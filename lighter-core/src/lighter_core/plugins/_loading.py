@@ -124,12 +124,13 @@ def register_plugin(
     """
     import pluggy
 
-    from .objects import check_plugin, new_manager
+    from .objects import as_plugin, check_plugin, new_manager
 
-    check_plugin(plugin, name, specs)
+    checked = as_plugin(plugin)
+    check_plugin(checked, name, specs)
     manager = new_manager()
     try:
-        manager.register(plugin, name=name)
+        manager.register(checked, name=name)
         manager.check_pending()
     except (pluggy.PluginValidationError, ValueError) as error:
         raise HookError(

@@ -22,6 +22,7 @@ from .hookspecs import PROJECT
 
 __all__ = [
     "Implementation",
+    "as_plugin",
     "check_plugin",
     "new_manager",
     "plugin_name",
@@ -186,7 +187,7 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
     found: dict[int, list[Implementation]] = {}
     for number, given in enumerate(plugins):
         name = plugin_name(given)
-        plugin = _as_plugin(given)
+        plugin = as_plugin(given)
         check_plugin(plugin, name, EVENTS)
         try:
             manager.register(plugin, name=f"{number}:{name}")
@@ -198,7 +199,7 @@ def read_hook_plugins(plugins: Sequence[object]) -> dict[int, list[Implementatio
     return found
 
 
-def _as_plugin(given: object) -> object:
+def as_plugin(given: object) -> object:
     """Return a marked function as a plugin that has nothing else."""
     if not inspect.isroutine(given) or not isinstance(
         getattr(given, _MARK, None), dict
