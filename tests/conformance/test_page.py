@@ -33,3 +33,11 @@ def test_every_trait_is_explained() -> None:
     assert [trait for trait in TRAITS if f"`{trait}`" not in head] == []
     needs = {need for check in all_checks() for need in check.needs}
     assert needs == set(TRAITS)
+
+
+def test_the_readme_shows_a_failure_as_it_is() -> None:
+    """Its example refers to a section that there is."""
+    readme = PAGE.parents[1] / "lighter-conformance" / "README.md"
+    places = re.findall(r"docs/conformance\.md#[\w-]+", readme.read_text())
+    assert places
+    assert set(places) <= {check.place for check in all_checks()}
