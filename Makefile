@@ -8,6 +8,7 @@
 #   make fuzz                     the adapters against 10,000 damaged replies each
 #   make check                    formatting, linting, types
 #   make model                    fetch the small model that `demo` and some tests use
+#   make torture-sessions         kill agents with stored conversations 100 times a store
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
 #   make bench-plugins            what finding plugins costs, against a bare read
@@ -25,7 +26,7 @@ run := $(VENV)/bin/python
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz coverage model servers build changelog \
-	release clean bench-plugins
+	release clean bench-plugins torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -65,6 +66,9 @@ format: $(VENV)/.made-check
 
 fuzz: $(VENV)/.made-test
 	LIGHTER_FUZZ=10000 $(run) -m pytest tests/adapters/test_fuzz.py
+
+torture-sessions: $(VENV)/.made-test
+	LIGHTER_KILLS=100 $(run) -m pytest tests/sessions/test_kill.py
 
 coverage: $(VENV)/.made-test
 	$(run) -m coverage run -m pytest $(TESTS)
