@@ -134,6 +134,7 @@ def test_options_reach_the_provider_and_checks_are_chosen_by_name(
         "-k=reply-is-a-message or mine",
         "-vv",
     )
+    assert f"collected {len(all_checks()) + 1} items" in done.stdout
     assert "conformance[echo]::reply-is-a-message PASSED" in done.stdout
     assert "test_mine.py::test_mine PASSED" in done.stdout
     assert f"2 passed, {len(all_checks()) - 1} deselected" in done.stdout
