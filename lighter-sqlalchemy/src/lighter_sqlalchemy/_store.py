@@ -144,11 +144,11 @@ class SQLAlchemyStore(SQLStore):
         transaction.change("UPDATE lighter_store SET version = :version", newest)
 
     def _session_error(self, error: SQLAlchemyError) -> SessionError:
-        # Only the driver's own words: those of SQLAlchemy may hold what people said.
+        # Only the first words of the driver: those behind may hold what people said.
         said = type(error).__name__
         code, hint = sqlstate_fault(None)
         if isinstance(error, DBAPIError):
-            said = str(error.orig).strip()
+            said = (str(error.orig).strip() or said).splitlines()[0]
             if self._engine.dialect.name == "sqlite":
                 code, hint = sqlite_fault(getattr(error.orig, "sqlite_errorname", None))
             else:

@@ -129,11 +129,12 @@ async def synchronous_runs(bench: Bench) -> None:
     """A session's `run_sync` works, on whatever thread it is called."""
     store = bench.open()
     session = Session(Agent(FakeProvider(["One.", "Two."])), store, "chat")
+    await add(store, "chat", "0")
     for text in ("1", "2"):
         response = await asyncio.to_thread(session.run_sync, text)
         response.raise_if_failed()
     said_now = [getattr(m, "content", None) for m in await session.messages()]
-    expect(said_now == ["1", "One.", "2", "Two."], f"{said_now}")
+    expect(said_now == ["0", "1", "One.", "2", "Two."], f"{said_now}")
 
 
 @store_check
