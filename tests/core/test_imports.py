@@ -69,6 +69,7 @@ LAYERS = {
     "_inputs": 5,
     "_channel": 5,
     "_state": 5,
+    "_inbox": 2,
     "_journal": 5,
     "_handle": 6,
     "_stream": 6,

@@ -52,6 +52,8 @@ from .errors import (
 )
 from .events import (
     HostedToolItem,
+    LimitNear,
+    MessageAdded,
     MessageEvent,
     ModelCallRestarted,
     ProviderStreamEvent,
@@ -60,6 +62,10 @@ from .events import (
     ToolCallDelta,
     ToolCallFinished,
     ToolCallStarted,
+    ToolProgress,
+    TurnEnded,
+    TurnStarted,
+    UsageUpdated,
 )
 from .history import (
     HistoryProblem,
@@ -145,7 +151,9 @@ __all__ = [
     "JSONValue",
     "LighterError",
     "LimitExceededError",
+    "LimitNear",
     "Message",
+    "MessageAdded",
     "MessageEvent",
     "MetadataNote",
     "Model",
@@ -193,8 +201,12 @@ __all__ = [
     "ToolDefinitionError",
     "ToolError",
     "ToolMessage",
+    "ToolProgress",
     "ToolSpec",
+    "TurnEnded",
+    "TurnStarted",
     "Usage",
+    "UsageUpdated",
     "UserMessage",
     "check_history",
     "default_registry",

@@ -8,12 +8,15 @@ lets nothing start that the consumer did not ask for.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from .results import AgentStreamEvent
 
-__all__ = ["Channel", "Sink"]
+__all__ = ["Channel", "Sink", "teller"]
 
 _FULL = 64
 _ROOM = 32
@@ -24,6 +27,10 @@ class Sink(Protocol):
 
     def emit(self, event: AgentStreamEvent) -> bool:
         """Take an event; return whether the producer must wait for `room()` now."""
+        ...
+
+    def offer(self, event: AgentStreamEvent) -> None:
+        """Take an event if there is room, else leave it out."""
         ...
 
     async def room(self) -> None:
@@ -56,6 +63,11 @@ class Channel:
         self._buffer.append(event)
         self._wake_consumer()
         return len(self._buffer) >= _FULL
+
+    def offer(self, event: AgentStreamEvent) -> None:
+        """Take an event if there is room, else leave it out."""
+        if not self._closed and len(self._buffer) < _FULL:
+            self.emit(event)
 
     async def room(self) -> None:
         """Wait until there is room again.
@@ -143,3 +155,17 @@ class Channel:
     def _wake_consumer(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def teller(sink: Sink) -> Callable[[AgentStreamEvent], None]:
+    """Return what hands events to the sink from any thread, as far as there is room."""
+    loop, home = asyncio.get_running_loop(), threading.get_ident()
+
+    def tell(event: AgentStreamEvent) -> None:
+        if threading.get_ident() == home:
+            sink.offer(event)
+            return
+        with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            loop.call_soon_threadsafe(sink.offer, event)
+
+    return tell

@@ -9,7 +9,7 @@ from typing import Any, Generic, cast
 
 from ._state import Receipt, RunState
 from .errors import ModelError
-from .messages import Message
+from .messages import Message, UserMessage
 from .results import AgentResponse, OutputT_co
 
 __all__ = ["RunHandle"]
@@ -62,6 +62,31 @@ class RunHandle(Generic[OutputT_co]):
     def messages(self) -> list[Message]:
         """The new messages completed so far, each tool call answered."""
         return self._state.messages()
+
+    def steer(self, message: str | UserMessage) -> None:
+        """Say something before the next model call, from any task or thread.
+
+        It joins the conversation behind the results of the tools that run now.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._state.inbox.steer(message)
+
+    def follow_up(self, message: str | UserMessage) -> None:
+        """Say something once the run would stop, which then goes on, from any thread.
+
+        Several follow-ups are answered one after the other.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._state.inbox.follow_up(message)
+
+    @property
+    def undelivered(self) -> list[UserMessage]:
+        """What `steer` and `follow_up` took and the run ended without."""
+        return self._state.inbox.undelivered
 
     @property
     def receipts(self) -> Mapping[str, Receipt]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 
-from ._channel import Sink
+from ._channel import Sink, teller
 from ._model_call import call_model
 from ._notes import collect_notes
 from ._setup import LoopSetup
 from ._state import RunState
 from ._tool_calls import answer_calls
+from .events import MessageAdded, TurnEnded, TurnStarted
 from .history import repair_history
 from .limits import reached
+from .messages import AssistantMessage, UserMessage
 from .requests import AgentRequest
 from .results import AgentResponse
 
@@ -51,9 +54,12 @@ async def run_loop(
 async def _recorded(
     setup: LoopSetup, state: RunState, sink: Sink | None
 ) -> AgentResponse[object]:
+    if sink is not None:
+        state.progress.tell = teller(sink)
     try:
         return await _run(setup, state, sink)
     finally:
+        state.inbox.close()
         await state.end_journal()
 
 
@@ -112,18 +118,51 @@ async def _in_time(setup: LoopSetup, state: RunState, sink: Sink | None) -> None
 async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
     await _take_input(setup, state)
     while True:
-        state.check_aborted()
-        state.check_limits(setup.limits)
-        setup.limits.check_model_calls(state.progress.model_calls)
-        if sink is not None:
-            await sink.barrier()
-        message = await call_model(setup, state, sink)
-        state.add_reply(message)
-        await state.save()  # before anything that it asks for is executed
-        if not message.tool_calls and state.take_output(message):
+        _add_messages(state, sink, state.inbox.take())
+        message = await _turn(setup, state, sink)
+        if message.tool_calls:
+            continue
+        if not state.inbox.undelivered and not state.take_output(message):
+            continue
+        given = state.inbox.take_or_close()
+        if not given:
             return
-        await state.save()
+        _add_messages(state, sink, given)
+
+
+async def _turn(
+    setup: LoopSetup, state: RunState, sink: Sink | None
+) -> AssistantMessage:
+    """Ask the model once and answer its calls; return its reply."""
+    state.check_aborted()
+    state.check_limits(setup.limits)
+    setup.limits.check_model_calls(state.progress.model_calls)
+    await state.save()
+    state.turns += 1
+    if sink is not None:
+        await sink.barrier()
+    details = sink if state.all_events else None
+    if details is not None:
+        details.emit(TurnStarted(state.turns))
+    message = await call_model(setup, state, sink)
+    state.add_reply(message)
+    await state.save()  # before anything that it asks for is executed
+    if message.tool_calls:
         await answer_calls(setup, state, sink)
+    if details is not None:
+        for near in state.limits_near(setup.limits):
+            details.emit(near)
+        details.emit(TurnEnded(state.turns, message))
+    return message
+
+
+def _add_messages(
+    state: RunState, sink: Sink | None, given: Sequence[UserMessage]
+) -> None:
+    for message in given:
+        state.add_message(message)
+        if sink is not None:
+            sink.emit(MessageAdded(message))
 
 
 async def _take_input(setup: LoopSetup, state: RunState) -> None:

@@ -14,6 +14,7 @@ from ._state import RunState
 from .errors import HookError
 from .events import (
     ModelCallRestarted,
+    UsageUpdated,
 )
 from .history import require_valid_history
 from .messages import AssistantMessage, SystemMessage
@@ -66,6 +67,9 @@ class _Call:
         started = time.perf_counter()
         message = await ask(setup.provider, request, sink, setup.limits)
         state.count_call(message)
+        usage = state.progress.usage
+        if sink is not None and state.all_events and usage is not None:
+            sink.emit(UsageUpdated(usage))
         _log_call(setup, state, message, time.perf_counter() - started)
         return message
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ._inbox import Inbox
 from ._schema import ArgumentsError
 from ._tool_text import shorten
 from .context import RunContext, RunProgress
 from .errors import OutputError
+from .events import LimitNear
 from .history import interrupted_result
 from .messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from .results import AgentResponse, RunStatus
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from .limits import RunLimits
 
 __all__ = ["Receipt", "RunState"]
+
+_NEAR = 0.8  # the part of a limit from which on it is told to be near
 
 Receipt: TypeAlias = Literal["finished", "cancelled", "unknown"]
 """How a tool call that started has ended; `"unknown"` for a thread that may go on."""
@@ -50,6 +55,11 @@ class RunState:
         self.receipts: dict[str, Receipt] = {}
         self.aborted = False
         self.awaited = False
+        self.turns = 0
+        self.all_events = False  # whether the stream tells of turns, tokens, limits too
+        self.inbox = Inbox()
+        self._began = time.monotonic()
+        self._near: set[str] = set()  # limits that were told to be near
         self.progress.input = messages
         self._new = self.progress.new
         self._open: list[ToolCall] = []  # calls of the last reply, from the first one
@@ -63,6 +73,27 @@ class RunState:
         """Take a complete reply; its calls wait for results now."""
         self._new.append(message)
         self._open = list(message.tool_calls)
+
+    def add_message(self, message: UserMessage) -> None:
+        """Take a message that the user gave while the run went on."""
+        self._new.append(message)
+
+    def limits_near(self, limits: RunLimits) -> list[LimitNear]:
+        """Return the limits of which four fifths are used now, each once."""
+        progress, usage = self.progress, self.progress.usage
+        found: list[LimitNear] = []
+        for name, used in (
+            ("model_calls", progress.model_calls),
+            ("tool_calls", progress.tool_calls),
+            ("total_tokens", 0 if usage is None else usage.total_tokens),
+            ("seconds", time.monotonic() - self._began),
+        ):
+            value: float | None = getattr(limits, name)
+            if value is None or used < value * _NEAR or name in self._near:
+                continue
+            self._near.add(name)
+            found.append(LimitNear(name, used, value))
+        return found
 
     def count_call(self, message: AssistantMessage) -> None:
         """Take what a model call used and why it stopped, from the model's own reply.

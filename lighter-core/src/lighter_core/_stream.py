@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self
 from ._channel import Channel, Sink
 from ._state import RunState
 from ._sync import run_sync
-from .messages import Message
+from .messages import Message, UserMessage
 from .results import AgentResponse, AgentStreamEvent, OutputT_co
 
 if TYPE_CHECKING:
@@ -104,6 +104,31 @@ class AgentStream(Generic[OutputT_co]):
         can be appended to a history at any moment, also after an early stop.
         """
         return self._state.messages()
+
+    def steer(self, message: str | UserMessage) -> None:
+        """Say something before the next model call, from any task or thread.
+
+        It joins the conversation behind the results of the tools that run now.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._state.inbox.steer(message)
+
+    def follow_up(self, message: str | UserMessage) -> None:
+        """Say something once the run would stop, which then goes on, from any thread.
+
+        Several follow-ups are answered one after the other.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._state.inbox.follow_up(message)
+
+    @property
+    def undelivered(self) -> list[UserMessage]:
+        """What `steer` and `follow_up` took and the run ended without."""
+        return self._state.inbox.undelivered
 
     def __aiter__(self) -> Self:
         return self
@@ -232,6 +257,31 @@ class SyncAgentStream(Generic[OutputT_co]):
     def messages(self) -> list[Message]:
         """As `AgentStream.messages`."""
         return self._stream.messages
+
+    def steer(self, message: str | UserMessage) -> None:
+        """Say something before the next model call, from any task or thread.
+
+        It joins the conversation behind the results of the tools that run now.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._stream.steer(message)
+
+    def follow_up(self, message: str | UserMessage) -> None:
+        """Say something once the run would stop, which then goes on, from any thread.
+
+        Several follow-ups are answered one after the other.
+
+        Raises:
+            RuntimeError: When the run has ended.
+        """
+        self._stream.follow_up(message)
+
+    @property
+    def undelivered(self) -> list[UserMessage]:
+        """What `steer` and `follow_up` took and the run ended without."""
+        return self._stream.undelivered
 
     def __iter__(self) -> Self:
         return self

@@ -258,7 +258,7 @@ class Tool:
             return self._failure(call.call_id, shorten(f"invalid arguments: {error}"))
         if self._run_name is not None:
             context = run if run is not None else RunContext[Any]()
-            kwargs[self._run_name] = context.for_call(call.call_id)
+            kwargs[self._run_name] = context.for_call(call.call_id, self._name)
         try:
             value = await self._call(args, kwargs)
             output = result_text(value)

@@ -65,7 +65,7 @@ async def _executed(
     threads: AbstractAsyncContextManager[object],
 ) -> ToolMessage:
     """Ask the hooks about a call, execute it, and let them see the result."""
-    chain, context = setup.chain, state.context.for_call(call.call_id)
+    chain, context = setup.chain, state.context.for_call(call.call_id, call.tool_name)
     execute = partial(_execute, setup, state, call.call_id, threads)
     decision = await chain.decide(call, context) if chain.has("before_tool") else call
     if isinstance(decision, ToolMessage):

@@ -175,20 +175,40 @@ class Agent:
         )
 
     @overload
-    def stream(self, messages: Input, /, *, deps: object = None) -> AgentStream: ...
+    def stream(
+        self, messages: Input, /, *, deps: object = None, all_events: bool = False
+    ) -> AgentStream: ...
 
     @overload
     def stream(
-        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: type[OutputT],
+        deps: object = None,
+        all_events: bool = False,
     ) -> AgentStream[OutputT]: ...
 
     @overload
     def stream(
-        self, messages: Input, /, *, output: JSONObject, deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: JSONObject,
+        deps: object = None,
+        all_events: bool = False,
     ) -> AgentStream[JSONValue]: ...
 
     def stream(
-        self, messages: Input, /, *, output: object = None, deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: object = None,
+        deps: object = None,
+        all_events: bool = False,
     ) -> AgentStream[Any]:
         """Return the stream of a run, which starts when its first event is asked for.
 
@@ -196,30 +216,52 @@ class Agent:
             messages: As in `run`.
             output: As in `run`; the deltas are the answer's JSON text.
             deps: As in `run`.
+            all_events: Also tell of turns, tokens and limits, for user interfaces:
+                `TurnStarted`, `TurnEnded`, `UsageUpdated`, `LimitNear`.
         """
         setup, state = self._setup, new_run(messages, output, deps)
+        state.all_events = all_events
         return AgentStream(lambda sink: run_loop(setup, state, sink), state)
 
     @overload
     def stream_sync(
-        self, messages: Input, /, *, deps: object = None
+        self, messages: Input, /, *, deps: object = None, all_events: bool = False
     ) -> SyncAgentStream: ...
 
     @overload
     def stream_sync(
-        self, messages: Input, /, *, output: type[OutputT], deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: type[OutputT],
+        deps: object = None,
+        all_events: bool = False,
     ) -> SyncAgentStream[OutputT]: ...
 
     @overload
     def stream_sync(
-        self, messages: Input, /, *, output: JSONObject, deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: JSONObject,
+        deps: object = None,
+        all_events: bool = False,
     ) -> SyncAgentStream[JSONValue]: ...
 
     def stream_sync(
-        self, messages: Input, /, *, output: object = None, deps: object = None
+        self,
+        messages: Input,
+        /,
+        *,
+        output: object = None,
+        deps: object = None,
+        all_events: bool = False,
     ) -> SyncAgentStream[Any]:
         """Return the stream for synchronous code: `with … as stream: for event in …`."""
         setup, state = self._setup, new_run(messages, output, deps)
+        state.all_events = all_events
         run: AgentStream[Any] = AgentStream(
             lambda sink: run_loop(setup, state, sink), state
         )

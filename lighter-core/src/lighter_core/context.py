@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, cast
 
+from .events import ToolProgress
 from .messages import Message, Usage
+from .requests import JSONValue
 
 __all__ = ["RunContext", "RunProgress"]
 
@@ -20,6 +22,7 @@ class RunProgress:
         "input",
         "model_calls",
         "new",
+        "tell",
         "tool_calls",
         "usage",
     )
@@ -29,6 +32,7 @@ class RunProgress:
         self.tool_calls: int = 0
         self.calls_by_name: dict[str, int] = {}
         self.usage: Usage | None = None
+        self.tell: Callable[[ToolProgress], None] | None = None
         self.input: list[Message] = []
         self.new: list[Message] = []
 
@@ -48,7 +52,7 @@ class RunContext(Generic[DepsT_co]):
         ```
     """
 
-    __slots__ = ("_call_id", "_deps", "_progress", "_run_id")
+    __slots__ = ("_call_id", "_deps", "_progress", "_run_id", "_tool_name")
 
     def __init__(
         self,
@@ -56,11 +60,13 @@ class RunContext(Generic[DepsT_co]):
         deps: DepsT_co = cast("DepsT_co", None),  # noqa: B008 - a constant
         run_id: str | None = None,
         call_id: str | None = None,
+        tool_name: str | None = None,
         progress: RunProgress | None = None,
     ) -> None:
         self._deps = deps
         self._run_id = run_id
         self._call_id = call_id
+        self._tool_name = tool_name
         self._progress = progress or RunProgress()
 
     @property
@@ -81,6 +87,30 @@ class RunContext(Generic[DepsT_co]):
         on it alone.
         """
         return self._call_id
+
+    @property
+    def tool_name(self) -> str | None:
+        """In a tool and in a tool's hooks the name of the tool, else `None`."""
+        return self._tool_name
+
+    def progress(self, value: JSONValue) -> None:
+        """Tell who streams the run how far this tool is, as a `ToolProgress` event.
+
+        Works from worker threads. Nothing happens where nobody streams; when the reader
+        is slow, what does not fit is left out.
+
+        Args:
+            value: Plain data, e.g. `"3 of 7 pages"` or `{"done": 3, "of": 7}`.
+
+        Raises:
+            RuntimeError: Outside a tool call.
+        """
+        if self._call_id is None or self._tool_name is None:
+            raise RuntimeError(
+                "only a tool has progress to tell: call it inside a tool"
+            )
+        if self._progress.tell is not None:
+            self._progress.tell(ToolProgress(self._call_id, self._tool_name, value))
 
     @property
     def model_calls(self) -> int:
@@ -105,12 +135,15 @@ class RunContext(Generic[DepsT_co]):
         """
         return (*self._progress.input, *self._progress.new)
 
-    def for_call(self, call_id: str) -> RunContext[DepsT_co]:
+    def for_call(
+        self, call_id: str, tool_name: str | None = None
+    ) -> RunContext[DepsT_co]:
         """Return the same context for one tool call."""
         return RunContext(
             deps=self.deps,
             run_id=self.run_id,
             call_id=call_id,
+            tool_name=tool_name,
             progress=self._progress,
         )
 

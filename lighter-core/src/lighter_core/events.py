@@ -1,8 +1,9 @@
 """The events of a stream.
 
 Providers yield deltas and items of hosted tools, then one `MessageEvent`. An agent's
-stream shows the deltas and items, tool events of its own, and one `AgentResponse` last.
-Both unions are open: a later version may add members, so end a `match` with `case _`.
+stream shows the deltas and items, events of its own about turns, tools, tokens and limits,
+and one `AgentResponse` last. Both unions are open: a later version may add members, so
+end a `match` with `case _`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .messages import AssistantMessage, ToolCall, ToolMessage
+from .messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 
 __all__ = [
     "HostedToolItem",
+    "LimitNear",
+    "MessageAdded",
     "MessageEvent",
     "ModelCallRestarted",
     "ProviderStreamEvent",
@@ -22,6 +25,10 @@ __all__ = [
     "ToolCallDelta",
     "ToolCallFinished",
     "ToolCallStarted",
+    "ToolProgress",
+    "TurnEnded",
+    "TurnStarted",
+    "UsageUpdated",
 ]
 
 
@@ -105,6 +112,84 @@ class ToolCallFinished:
     type: Literal["tool_call_finished"] = field(
         default="tool_call_finished", kw_only=True
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A tool that is at work tells how far it is, by `run.progress(…)`.
+
+    Attributes:
+        call_id: The call.
+        tool_name: The tool.
+        value: What it tells, plain data. Some may be left out when nobody reads.
+    """
+
+    call_id: str
+    tool_name: str
+    value: object
+    type: Literal["tool_progress"] = field(default="tool_progress", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The model is asked; deltas follow.
+
+    Attributes:
+        number: Of the turn in this run, from 1.
+    """
+
+    number: int
+    type: Literal["turn_started"] = field(default="turn_started", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The reply is complete and its tool calls are answered.
+
+    Attributes:
+        number: Of the turn in this run, from 1.
+        message: The reply.
+    """
+
+    number: int
+    message: AssistantMessage
+    type: Literal["turn_ended"] = field(default="turn_ended", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdated:
+    """A model call has told what it used.
+
+    Attributes:
+        usage: Tokens of the run so far.
+    """
+
+    usage: Usage
+    type: Literal["usage_updated"] = field(default="usage_updated", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitNear:
+    """The run has used four fifths of one of its limits; told once for each.
+
+    Attributes:
+        limit: Which, as in `RunLimits`.
+        used: How much.
+        value: The limit.
+    """
+
+    limit: str
+    used: float
+    value: float
+    type: Literal["limit_near"] = field(default="limit_near", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded:
+    """A message given by `steer` or `follow_up` has joined the conversation."""
+
+    message: UserMessage
+    type: Literal["message_added"] = field(default="message_added", kw_only=True)
 
 
 ProviderStreamEvent: TypeAlias = (

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
 from .errors import LighterError
 from .events import (
     HostedToolItem,
+    LimitNear,
+    MessageAdded,
     ModelCallRestarted,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
     ToolCallFinished,
     ToolCallStarted,
+    ToolProgress,
+    TurnEnded,
+    TurnStarted,
+    UsageUpdated,
 )
 from .messages import AssistantMessage, Message, Usage
 
@@ -93,6 +99,12 @@ AgentStreamEvent: TypeAlias = (
     | ModelCallRestarted
     | ToolCallStarted
     | ToolCallFinished
+    | ToolProgress
+    | TurnStarted
+    | TurnEnded
+    | UsageUpdated
+    | LimitNear
+    | MessageAdded
     | AgentResponse[AnyOutputT]
 )
 """An event of an agent's stream; `AgentStreamEvent[Book]` ends with such an output."""
