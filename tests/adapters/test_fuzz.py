@@ -31,7 +31,7 @@ from lighter_core import (
     Usage,
     UserMessage,
 )
-from lighter_core.adapters import Exchange, Reply, Secrets
+from lighter_core.adapters import Exchange, ReplayNotes, Reply, Secrets
 
 pytestmark = [
     pytest.mark.recordings,
@@ -88,7 +88,7 @@ def check(found: AssistantMessage | ModelError, provider) -> None:
         for each in found.tool_calls
     ]
     history = [UserMessage("a"), found, *results, UserMessage("b")]
-    provider._encode(ModelRequest(history), [], stream=True).decode()
+    provider._encode(ModelRequest(history), ReplayNotes(), stream=True).decode()
 
 
 @pytest.mark.parametrize("part", range(4))

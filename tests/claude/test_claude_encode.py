@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 from dataclasses import replace
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +32,7 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
-from lighter_core.adapters import RefusedContext, seal_native
+from lighter_core.adapters import RefusedContext, ReplayNotes, seal_native
 
 TARGET = Target("http://host", "claude-test")
 BARE = Options(fields={"max_tokens": 100})
@@ -42,13 +42,16 @@ BLOCKS = [thinking("hm"), redacted(), text("Hi"), call("add", {"a": 1})]
 def encoded(*messages: Message, **fields: Any):
     names = ("target", "options", "stream", "refused")
     given = {k: fields.pop(k) for k in names if k in fields}
-    return encode_request(
+    notes = ReplayNotes()
+    sent = encode_request(
         ModelRequest(messages, **fields),
         given.pop("target", TARGET),
         given.pop("options", BARE),
         stream=given.pop("stream", True),
+        notes=notes,
         **given,
     )
+    return SimpleNamespace(body=sent, notes=tuple(notes.texts))
 
 
 def encode(*messages: Message, **fields: Any) -> dict[str, Any]:

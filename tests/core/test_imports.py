@@ -75,6 +75,7 @@ LAYERS = {
     "_stream": 6,
     "model": 6,
     "_around": 6,
+    "_explain": 6,
     "_loop": 7,
     "_model_call": 6,
     "_reply": 6,
@@ -88,6 +89,7 @@ LAYERS = {
     "adapters._connection": 9,
     "adapters._exchange": 9,
     "adapters._faults": 9,
+    "adapters._losses": 9,
     "adapters._making": 9,
     "adapters._opening": 9,
     "adapters._options": 9,
@@ -135,6 +137,7 @@ FACADES = {
 # Public in its own module, but not a name of the package: for authors of plugins and
 # providers, or for the loop itself.
 NOT_EXPORTED = {
+    "_explain": set(),
     "_handle": set(),
     "_state": {"RunState"},
     "_stream": set(),
@@ -143,7 +146,7 @@ NOT_EXPORTED = {
     "documents": {"DOCUMENT_VERSION", "messages_from_data", "messages_to_data"},
     "errors": set(),
     "events": set(),
-    "history": {"INTERRUPTED", "TrimmedHistory", "trim", "interrupted_result", "require_valid_history"},
+    "history": {"INTERRUPTED", "TrimmedHistory", "trim", "interrupted_result", "repair_with_origins", "require_valid_history"},
     "hooks": {
         "AROUND_TAKES",
         "EVENTS",
@@ -157,7 +160,7 @@ NOT_EXPORTED = {
     "plugins.hookspecs": {"PROJECT", "hookspec"},
     "plugins.marks": {"HookMark"},
     "plugins.registry": set(),
-    "provider": set(),
+    "provider": {"replay_report_of"},
     "requests": set(),
     "results": {"OutputT_co"},
     "tools": set(),

@@ -23,6 +23,7 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
+from lighter_core.adapters import ReplayNotes
 from lighter_deepseek import DeepSeekProvider
 from lighter_openai import OpenAIProvider
 
@@ -37,8 +38,11 @@ def provider(**options) -> DeepSeekProvider:
 
 def encode(messages, made=None, *, notes=None, **fields) -> dict:
     request = ModelRequest(messages, **{"tool_specs": [SPEC], **fields})
-    found = [] if notes is None else notes
-    return json.loads((made or provider())._encode(request, found, stream=False))
+    found = ReplayNotes()
+    body = (made or provider())._encode(request, found, stream=False)
+    if notes is not None:
+        notes += found.texts
+    return json.loads(body)
 
 
 def got(*items, made=None) -> AssistantMessage:
@@ -226,7 +230,7 @@ def test_history_is_append_only():
     before = b""
     for size in (1, 3, 4, 5):
         request = ModelRequest(history[:size], tool_specs=[SPEC])
-        body = made._encode(request, [], stream=True)
+        body = made._encode(request, ReplayNotes(), stream=True)
         assert body.startswith(before.removesuffix(b"]}"))
         before = body
 
@@ -257,7 +261,7 @@ def test_other_services_never_get_this_reasoning():
     """KF-067: on the way back its plain text stays at home."""
     reply = got(thought("Mine."), call("add", "{}"))
     request = ModelRequest([ASK, reply, *results(reply)], tool_specs=[SPEC])
-    notes: list[str] = []
+    notes = ReplayNotes()
     sent = OpenAIProvider("sk-test", "gpt-test")._encode(request, notes, stream=False)
     assert b"Mine." not in sent
-    assert "its reasoning" in notes[0]
+    assert "its reasoning" in notes.texts[0]

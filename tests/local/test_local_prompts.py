@@ -22,6 +22,7 @@ from lighter_core import (
     Usage,
     UserMessage,
 )
+from lighter_core.adapters import ReplayNotes
 from lighter_local import _errors as errors
 from lighter_local._decide import call_likelihood, candidates, threshold_factor
 from lighter_local._decode import Reply, new_call_ids
@@ -29,7 +30,7 @@ from lighter_local._examples import answer_prompt, call_prompt
 from lighter_local._grammar import call_grammar, parse_call
 from lighter_local._native import knows_tools
 from lighter_local._prompt import (
-    check_parts,
+    check_messages,
     native_messages,
     plain_messages,
     tool_list,
@@ -94,7 +95,7 @@ def test_parts_that_are_no_text_are_named(kind):
     part = kind(b"x", None, "image/png")
     messages = [SystemMessage("x"), UserMessage([TextPart("what?"), part])]
     with pytest.raises(ModelError) as caught:
-        check_parts(messages)
+        check_messages(messages, ReplayNotes())
     assert caught.value.code == "invalid_request"
     assert "messages[1].content[1]" in caught.value.message
     assert kind.__name__ in caught.value.message
@@ -103,7 +104,7 @@ def test_parts_that_are_no_text_are_named(kind):
 @pytest.mark.parametrize("messages", [[], [SystemMessage("only")]])
 def test_nothing_to_answer_is_refused(messages):
     with pytest.raises(ModelError, match="no message"):
-        check_parts(messages)
+        check_messages(messages, ReplayNotes())
 
 
 def test_the_grammar_has_a_rule_for_each_tool(add):

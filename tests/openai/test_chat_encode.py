@@ -24,6 +24,7 @@ from lighter_core import (
     ToolSpec,
     UserMessage,
 )
+from lighter_core.adapters import ReplayNotes
 from lighter_openai._chat_calls import Turn
 from lighter_openai._chat_decode import decode_chat_body
 from lighter_openai._chat_encode import PLACEHOLDER, encode_chat_request
@@ -38,9 +39,13 @@ def encode(messages, *, notes=None, target=TARGET, stream=False, **rest) -> byte
     fields = ("tool_specs", "tool_choice", "output")
     request = ModelRequest(messages, **{k: rest.pop(k) for k in fields if k in rest})
     options = rest.pop("options", {})
-    return encode_chat_request(
-        request, target, options, stream=stream, notes=notes, **rest
+    found = ReplayNotes()
+    body = encode_chat_request(
+        request, target, options, stream=stream, notes=found, **rest
     )
+    if notes is not None:
+        notes += found.texts
+    return body
 
 
 def sent(messages, **rest) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from lighter_core import (
     ToolCall,
     UserMessage,
 )
+from lighter_core.adapters import ReplayNotes
 from lighter_openai import OpenAIChatProvider
 from lighter_openai.plugin import create_provider
 
@@ -197,7 +198,7 @@ def test_name_of_the_limit(url, choice, want):
     provider = OpenAIChatProvider(
         "k", "m", base_url=url, max_output_tokens=5, max_tokens_field=choice
     )
-    sent = json.loads(provider._encode(ASK, [], stream=False))
+    sent = json.loads(provider._encode(ASK, ReplayNotes(), stream=False))
     assert {k: v for k, v in sent.items() if k.startswith("max")} == {want: 5}
 
 
@@ -218,7 +219,8 @@ def test_reasoning_is_sent_back_where_it_is_wanted(url, choice, want):
     text = json.dumps(body(said, "tool_calls")).encode()
     own = provider._codec(ASK).decode_body(text)
     foreign = AssistantMessage("", tool_calls=[ToolCall("call_2", "t")])
-    sent = json.loads(provider._encode(ModelRequest([foreign, own]), [], stream=False))
+    request = ModelRequest([foreign, own])
+    sent = json.loads(provider._encode(request, ReplayNotes(), stream=False))
     found = [m.get("reasoning_content") for m in sent["messages"]]
     assert [f and f[: len(w or "")] for f, w in zip(found, want, strict=True)] == want
 

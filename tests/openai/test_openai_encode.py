@@ -26,6 +26,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core._output import plan_output
+from lighter_core.adapters import ReplayNotes
 from lighter_openai._decode import decode_body
 from lighter_openai._dialect import OPENAI, Target
 from lighter_openai._encode import encode_request
@@ -422,7 +423,7 @@ def test_ids_and_names_of_rebuilt_calls_are_accepted_and_unique():
 def test_own_reply_with_a_name_that_services_refuse_is_rebuilt():
     """KF-082: sent back as it came, it would end the conversation for good."""
     reply = decoded([reasoning("why"), call("functions.add", "{}")])
-    notes: list[str] = []
+    notes = ReplayNotes()
     request = ModelRequest([UserMessage("a"), reply, *answer(reply)])
     body = json.loads(encode_request(request, TARGET, {}, stream=True, notes=notes))
     assert [item.get("type") for item in body["input"]][1:] == [
@@ -430,7 +431,7 @@ def test_own_reply_with_a_name_that_services_refuse_is_rebuilt():
         "function_call_output",
     ]
     assert body["input"][1]["name"] == "functions_add"
-    assert "refuse" in notes[0]
+    assert "refuse" in notes.texts[0]
 
 
 def test_the_form_of_an_ordinary_model_is_strict():

@@ -22,7 +22,7 @@ from lighter_core import (
     ToolMessage,
     UserMessage,
 )
-from lighter_core.adapters import RefusedContext
+from lighter_core.adapters import RefusedContext, ReplayNotes
 from lighter_openai._chat_calls import Turn
 from lighter_openai._chat_decode import decode_chat_body
 from lighter_openai._chat_encode import Reasoning, encode_chat_request
@@ -41,10 +41,13 @@ Encode = Callable[..., bytes]
 
 def _encode_chat(reasoning: Reasoning) -> Encode:
     def encode(messages: list[Message], notes: list[str] | None = None) -> bytes:
-        request = ModelRequest(messages)
-        return encode_chat_request(
-            request, CHATTING, {}, stream=False, reasoning=reasoning, notes=notes
+        request, found = ModelRequest(messages), ReplayNotes()
+        body = encode_chat_request(
+            request, CHATTING, {}, stream=False, reasoning=reasoning, notes=found
         )
+        if notes is not None:
+            notes += found.texts
+        return body
 
     return encode
 
@@ -55,10 +58,13 @@ def _encode_items(target: Target) -> Encode:
         notes: list[str] | None = None,
         refused: RefusedContext | tuple[()] = (),
     ) -> bytes:
-        request = ModelRequest(messages)
-        return encode_request(
-            request, target, {}, stream=False, notes=notes, refused=refused
+        request, found = ModelRequest(messages), ReplayNotes()
+        body = encode_request(
+            request, target, {}, stream=False, notes=found, refused=refused
         )
+        if notes is not None:
+            notes += found.texts
+        return body
 
     return encode
 

@@ -21,6 +21,7 @@ from lighter_core import (
     ToolMessage,
     UserMessage,
 )
+from lighter_core.adapters import ReplayNotes
 from lighter_openai import OpenAIChatProvider
 
 
@@ -232,7 +233,7 @@ class Naive(Wrapper):
 
         import httpx2
 
-        body = self.inner._encode(request, [], stream=True)
+        body = self.inner._encode(request, ReplayNotes(), stream=True)
         url = f"{self.options['base_url']}/chat/completions"
         text, message = "", None
         async with (

@@ -28,6 +28,7 @@ from lighter_core import (
     repair_history,
     tool,
 )
+from lighter_core.adapters import ReplayNotes
 
 from .strict import StrictServer, Turn
 
@@ -55,7 +56,9 @@ def body_of(model: Model, history: list[Message]) -> bytes | str:
     """Return the body of the request that a model's provider would send, or its error."""
     provider: Any = model.provider
     try:
-        body: bytes = provider._encode(ModelRequest(history), [], stream=True)
+        body: bytes = provider._encode(
+            ModelRequest(history), ReplayNotes(), stream=True
+        )
     except ModelError as error:
         return str(error)
     return body

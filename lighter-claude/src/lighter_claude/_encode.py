@@ -13,6 +13,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core.adapters import (
+    ReplayNotes,
     as_object,
     dump_json,
     encode_text,
@@ -24,7 +25,7 @@ from ._answers import StructuredOutput, answer_schema
 from ._target import BLANK_LINE, Target
 from ._turns import SystemMode, Turns
 
-__all__ = ["Encoded", "Options", "encode_request"]
+__all__ = ["Options", "encode_request"]
 
 _NO_TOOLS = "the tool_choice was not sent to Claude: the request has no tools"
 
@@ -46,14 +47,6 @@ class Options:
     structured_output: StructuredOutput = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A request's body, and what had to be changed or left out for it."""
-
-    body: bytes
-    notes: tuple[str, ...]
-
-
 def encode_request(
     request: ModelRequest,
     target: Target,
@@ -62,20 +55,23 @@ def encode_request(
     stream: bool,
     refused: Container[object] = (),
     in_words: bool = False,
-) -> Encoded:
+    notes: ReplayNotes | None = None,
+) -> bytes:
     """Return the body for a request.
 
     Native blocks are put in as text, so they leave as they came. The order is fixed: the
     same history gives the same bytes, and a longer history begins with the same turns.
     Of `refused` replies no thinking is sent back. The form of the answer is asked for
-    `in_words` if the service knows no such form, or is said to know none.
+    `in_words` if the service knows no such form, or is said to know none. `notes` takes
+    what has to be changed or left out, and where.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, for parts that
             Claude cannot take, for two tools of one name, and when there is nothing to
             send.
     """
-    turns = Turns(target, options.system_messages, refused)
+    notes = ReplayNotes() if notes is None else notes
+    turns = Turns(target, options.system_messages, refused, notes)
     with json_values_only(target):
         messages = turns.take(request.messages)
         schema = None
@@ -84,7 +80,7 @@ def encode_request(
         fields = _fields(request, target, options, schema, stream=stream)
         forced = request.tool_choice not in {None, "auto", "none"}
         if forced and "tool_choice" not in fields:
-            turns.note(_NO_TOOLS)
+            notes.say(_NO_TOOLS)
         if request.output is not None and schema is None:
             turns.system.append(request.output.instruction)
         if turns.system:
@@ -93,6 +89,7 @@ def encode_request(
             fields["container"] = _container(fields.get("container"), turns.container)
         head = dump_json(fields, default=plain)
     if not messages or _ends_blank(request, turns):
+        notes.at(len(request.messages) - 1 if messages else None)
         which = (
             "the last message says nothing" if messages else "no message says anything"
         )
@@ -102,7 +99,7 @@ def encode_request(
             provider=target.name,
         )
     text = f'{head[:-1]},"messages":[{",".join(messages)}]}}'
-    return Encoded(encode_text(text), tuple(turns.notes))
+    return encode_text(text)
 
 
 def _ends_blank(request: ModelRequest, turns: Turns) -> bool:

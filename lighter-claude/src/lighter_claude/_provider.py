@@ -18,6 +18,7 @@ from lighter_core.adapters import (
     AnswerForms,
     Connection,
     Exchange,
+    ReplayNotes,
     SDKProvider,
     answer_name,
     ask_by_tool,
@@ -221,18 +222,17 @@ class ClaudeProvider(SDKProvider):
         return message if held is None else joined(held, message, self._target)
 
     def _encode(
-        self, request: ModelRequest, notes: list[str], *, stream: bool
+        self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
-        encoded = encode_request(
+        return encode_request(
             self._asked(request),
             self._target,
             self._options,
             stream=stream,
             refused=self._refused,
             in_words=self._form(request) == "instruction",
+            notes=notes,
         )
-        notes += encoded.notes
-        return encoded.body
 
     def _codec(self, request: ModelRequest) -> MessagesCodec:
         by_tool = self._form(request) == "tool"

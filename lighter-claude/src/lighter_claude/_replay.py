@@ -20,6 +20,7 @@ from ._blocks import hosted_ids
 from ._target import API, Target
 
 __all__ = [
+    "RENAMED",
     "REPEATED",
     "UNFINISHED",
     "SystemMode",
@@ -44,7 +45,7 @@ REPEATED = (
     f"replies with call ids that stand earlier in the history {_AS_TEXT}, and with new"
     " ids: Claude takes each id once"
 )
-_RENAMED = (
+RENAMED = (
     f"replies that call tools by names that Claude refuses {_AS_TEXT}, and with other"
     " names"
 )
@@ -73,7 +74,7 @@ def foreign(message: AssistantMessage, target: Target) -> str | None:
     if not message.native_intact():
         return _EDITED
     odd = any(normal_name(call) != call.tool_name for call in message.tool_calls)
-    return _RENAMED if odd else None
+    return RENAMED if odd else None
 
 
 def unfinished(

@@ -14,6 +14,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core.adapters import (
+    ReplayNotes,
     as_object,
     clean_text,
     dump_json,
@@ -25,6 +26,7 @@ from lighter_core.adapters import (
 from ._blocks import THOUGHTS, rewritten, sent_and_container
 from ._parts import part_block, text_block
 from ._replay import (
+    RENAMED,
     REPEATED,
     UNFINISHED,
     SystemMode,
@@ -43,6 +45,8 @@ _RAW_INPUT = (
     "arguments of tool calls that are no JSON object were sent to Claude as text in"
     " `_raw`"
 )
+_NAMES = "calls of tools by names that Claude refuses got other names"
+_REFUSED = "thinking that Claude has refused before was not sent again"
 _MOVED = (
     "a system message was sent to Claude with the system prompt: it cannot stand where"
     " it is"
@@ -63,30 +67,32 @@ class Turns:
         target: Whom the request is for.
         mode: Whether later system messages stay in their place.
         refused: Replies whose thinking is not sent back.
+        notes: Takes what is changed or left out, and where.
         system: The texts for the request's `system`.
-        notes: What was changed or left out.
         container: The container of the newest reply, if its blocks are sent as they came.
     """
 
     target: Target
     mode: SystemMode = "merge"
     refused: Container[object] = ()
+    notes: ReplayNotes = field(default_factory=ReplayNotes)
     system: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
     container: str | None = None
     _turns: list[_Turn] = field(default_factory=list[_Turn])
-    _waiting: list[str] = field(default_factory=list[str])  # system texts to place
+    _waiting: dict[int, str] = field(default_factory=dict[int, str])  # system texts
     _sent_ids: set[str] = field(default_factory=set[str])
     _round: dict[str, str] = field(default_factory=dict[str, str])
     _unfinished: Container[int] = ()
     _number: int = 0  # of the message that is taken
 
     def take(self, messages: Sequence[Message]) -> list[str]:
-        """Return the JSON text of each turn; fill `system` and `notes`."""
+        """Return the JSON text of each turn; fill `system`."""
         self._unfinished = unfinished(messages, self.target, self.mode)
         for number, message in enumerate(messages):
             self._number = number
+            self.notes.at(number)
             self._take(message)
+        self.notes.at(None)
         self._place_waiting(before=None)
         self._strip_end()
         return [
@@ -125,28 +131,33 @@ class Turns:
         if self.mode == "merge" or not self._turns:
             self.system.append(text)
         else:
-            self._waiting.append(text)
+            self._waiting[self._number] = text
 
     def _place_waiting(self, *, before: str | None) -> None:
         """Put system texts behind the user's next turn, if none comes into `system`."""
         if not self._waiting or before == "user":
             return
         if self._turns[-1].role == "user":
-            text = BLANK_LINE.join(self._waiting)
+            text = BLANK_LINE.join(self._waiting.values())
             self._turns.append(_Turn("system", [text_block(text)]))
         elif before is None:
-            self.system += self._waiting
-            self.note(_MOVED)
+            for number, text in self._waiting.items():
+                self.system.append(text)
+                self.notes.add(_MOVED, "rewritten", number=number)
         else:
             return
-        self._waiting = []
+        self._waiting = {}
 
     def _said(self, message: UserMessage) -> list[str]:
         if isinstance(message.content, str):
             text = message.content
             return [text_block(text)] if text.strip() else []
-        found = [part_block(part, self.target) for part in message.content]
-        return [block for block in found if block is not None]
+        found: list[str] = []
+        for number, part in enumerate(message.content):
+            with self.notes.needed(f".content[{number}]"):
+                block = part_block(part, self.target)
+                found += [] if block is None else [block]
+        return found
 
     def _result(self, message: ToolMessage) -> str:
         block: dict[str, object] = {
@@ -165,8 +176,9 @@ class Turns:
         if native is None or obstacle is not None:
             self.container = None
             if obstacle is not None:
-                self.note(obstacle)
-            return self._rebuilt(message)
+                whole = obstacle != _UNSIGNED
+                self.notes.add(obstacle, "rewritten" if whole else "dropped")
+            return self._rebuilt(message, obstacle)
         self._round = {}
         self._sent_ids.update(call.call_id for call in message.tool_calls)
         sent, container = sent_and_container(native.items)
@@ -174,7 +186,11 @@ class Turns:
             self.container = container
         if message not in self.refused:
             return [sent] if sent else []
-        return [text for value, text in elements(f"[{sent}]") if _visible(value)]
+        found = elements(f"[{sent}]")
+        visible = [text for value, text in found if _visible(value)]
+        if len(visible) < len(found):
+            self.notes.add(_REFUSED, "dropped")
+        return visible
 
     def _obstacle(self, message: AssistantMessage) -> str | None:
         """Return what to note when a reply is made from public fields, if anything."""
@@ -190,28 +206,27 @@ class Turns:
             return REPEATED
         return None
 
-    def note(self, text: str) -> None:
-        """Say what was changed or left out, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def _rebuilt(self, message: AssistantMessage) -> list[str]:
+    def _rebuilt(self, message: AssistantMessage, obstacle: str | None) -> list[str]:
         """Return blocks made from public fields: no thinking, it cannot be made up."""
         blocks: list[str] = []
         if message.content.strip():
             blocks.append(text_block(message.content))
         self._round = {}
-        for call in message.tool_calls:
+        for number, call in enumerate(message.tool_calls):
+            part = f".tool_calls[{number}]"
             id_ = normal_call_id(call.call_id)
             if id_ in self._sent_ids:
                 id_ = normal_call_id(f"{call.call_id} {len(self._sent_ids)}")
             self._sent_ids.add(id_)
             self._round[call.call_id] = id_
-            head = dump_json({"type": "tool_use", "id": id_, "name": normal_name(call)})
-            blocks.append(f'{head[:-1]},"input":{self._input(call)}}}')
+            name = normal_name(call)
+            if name != call.tool_name and obstacle != RENAMED:
+                self.notes.add(_NAMES, "rewritten", part=part)
+            head = dump_json({"type": "tool_use", "id": id_, "name": name})
+            blocks.append(f'{head[:-1]},"input":{self._input(call, part)}}}')
         return blocks
 
-    def _input(self, call: ToolCall) -> str:
+    def _input(self, call: ToolCall, part: str) -> str:
         text = call.arguments
         if not text.strip():
             return "{}"
@@ -223,7 +238,7 @@ class Turns:
                 return text.strip() if clean_text(whole) == whole else whole
         except ValueError:
             pass
-        self.note(_RAW_INPUT)
+        self.notes.add(_RAW_INPUT, "rewritten", part=part)
         return dump_json({"_raw": text})
 
     def _strip_end(self) -> None:

@@ -22,6 +22,7 @@ import logging
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING
 
+from ._explain import explain_replay
 from ._handle import RunHandle
 from ._state import Receipt
 from ._stream import AgentStream, SyncAgentStream
@@ -97,7 +98,12 @@ from .messages import (
     UserMessage,
 )
 from .model import Model
-from .provider import Provider, SupportsAclose
+from .provider import (
+    Provider,
+    ReplayFinding,
+    SupportsAclose,
+    SupportsReplayReport,
+)
 from .requests import (
     AgentRequest,
     JSONObject,
@@ -179,6 +185,7 @@ __all__ = [
     "RecordingError",
     "Registry",
     "RepairedHistory",
+    "ReplayFinding",
     "RunContext",
     "RunHandle",
     "RunLimits",
@@ -188,6 +195,7 @@ __all__ = [
     "SessionErrorCode",
     "SessionNotFoundError",
     "SupportsAclose",
+    "SupportsReplayReport",
     "SyncAgentStream",
     "SystemMessage",
     "TextDelta",
@@ -210,6 +218,7 @@ __all__ = [
     "UserMessage",
     "check_history",
     "default_registry",
+    "explain_replay",
     "hookimpl",
     "load_hooks",
     "load_tools",

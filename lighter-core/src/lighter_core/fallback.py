@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from ._notes import note
 from .errors import ModelError, ModelErrorCode
 from .events import ProviderStreamEvent
-from .messages import AssistantMessage
-from .provider import Provider, SupportsAclose
+from .messages import AssistantMessage, Message
+from .provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
 from .requests import ModelRequest
 from .retry import TRANSIENT
 
@@ -75,6 +76,20 @@ class FallbackProvider:
     def providers(self) -> tuple[Provider, ...]:
         """The providers, in their order."""
         return self._providers
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what the first provider says, and the others for the case of need.
+
+        The texts of the others begin with their names.
+        """
+        first, *others = self._providers
+        found = list(replay_report_of(first, messages))
+        for each in others:
+            found += [
+                replace(finding, text=f"{each.name}: {finding.text}")
+                for finding in replay_report_of(each, messages)
+            ]
+        return found
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the reply of the first provider that gives one.

@@ -29,6 +29,7 @@ __all__ = [
     "check_history",
     "interrupted_result",
     "repair_history",
+    "repair_with_origins",
     "require_valid_history",
     "trim",
 ]
@@ -170,33 +171,42 @@ def repair_history(messages: Iterable[Message]) -> RepairedHistory:
     call ids within one message are renamed. Deterministic and idempotent; a valid
     history comes back as it is, message by message.
     """
+    return repair_with_origins(messages)[0]
+
+
+def repair_with_origins(
+    messages: Iterable[Message],
+) -> tuple[RepairedHistory, list[str]]:
+    """Return the repaired history, and where each of its messages stood before.
+
+    A result that was made up has the place of its call.
+    """
     source = list(messages)
     _need_messages(source)
-    out: list[Message] = []
-    notes: list[str] = []
+    repaired, origins = RepairedHistory([], []), list[str]()
     results = _Results(source)
     for index, message in enumerate(source):
         if isinstance(message, ToolMessage):
             if index not in results.taken:
-                notes.append(f"dropped: {_stray(index, message).text}")
-        elif isinstance(message, AssistantMessage) and message.tool_calls:
-            _repair_round(index, message, results, out, notes)
+                repaired.notes.append(f"dropped: {_stray(index, message).text}")
+            continue
+        origins.append(f"messages[{index}]")
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            origins += _repair_round(index, message, results, repaired)
         else:
-            out.append(message)
-    return RepairedHistory(out, notes)
+            repaired.messages.append(message)
+    return repaired, origins
 
 
 def _repair_round(
-    index: int,
-    message: AssistantMessage,
-    source: _Results,
-    out: list[Message],
-    notes: list[str],
-) -> None:
+    index: int, message: AssistantMessage, source: _Results, repaired: RepairedHistory
+) -> list[str]:
+    """Add a reply and its results; return where the results come from."""
+    notes, origins = repaired.notes, list[str]()
     results: list[ToolMessage] = []
     calls: list[ToolCall] = []
     used: set[str] = set()
-    for call in message.tool_calls:
+    for number, call in enumerate(message.tool_calls):
         found = source.take(call.call_id, index)
         fresh = _fresh_id(call.call_id, used)
         used.add(fresh)
@@ -206,8 +216,10 @@ def _repair_round(
         if found is None:
             notes.append(f"closed: the call {fresh!r} had no result")
             result = interrupted_result(call)
+            origins.append(f"messages[{index}].tool_calls[{number}]")
         else:
             position, result = found
+            origins.append(f"messages[{position}]")
             if result.call_id != fresh:
                 result = replace(result, call_id=fresh)
             if position != index + 1 + len(results):
@@ -216,8 +228,9 @@ def _repair_round(
         results.append(result)
     if tuple(calls) != message.tool_calls:
         message = replace(message, tool_calls=tuple(calls))
-    out.append(message)
-    out.extend(results)
+    repaired.messages.append(message)
+    repaired.messages.extend(results)
+    return origins
 
 
 class _Results:

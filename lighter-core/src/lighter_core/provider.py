@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Protocol, runtime_checkable
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 from .events import ProviderStreamEvent
-from .messages import AssistantMessage
+from .messages import AssistantMessage, Message
 from .requests import ModelRequest
 
-__all__ = ["Provider", "SupportsAclose"]
+__all__ = [
+    "Provider",
+    "ReplayFinding",
+    "SupportsAclose",
+    "SupportsReplayReport",
+    "replay_report_of",
+]
 
 
 @runtime_checkable
@@ -59,3 +66,55 @@ class SupportsAclose(Protocol):
     async def aclose(self) -> None:
         """Release connections; may be called more than once."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayFinding:
+    """One thing of a history that does not reach a service as it is.
+
+    Attributes:
+        path: Where it stands, e.g. `"messages[3]"` or `"messages[3].tool_calls[0]"`;
+            `"messages"` for the history as a whole.
+        kind: `"dropped"`: the service does not get it. `"rewritten"`: it gets it in
+            another form. `"refused"`: the request fails.
+        text: What happens and why, in one sentence without any content.
+    """
+
+    path: str
+    kind: Literal["dropped", "rewritten", "refused"]
+    text: str
+
+
+@runtime_checkable
+class SupportsReplayReport(Protocol):
+    """A provider that can tell beforehand what becomes of a history."""
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what would be dropped, rewritten or refused; nothing is sent.
+
+        The messages pass `check_history`. The texts of what is not refused are the
+        notes that a request with these messages makes; what is refused makes the
+        request fail with `invalid_request`. It changes nothing, and the same history
+        gives the same findings as long as the provider has learnt nothing new.
+        """
+        ...
+
+
+def replay_report_of(
+    provider: Provider, messages: Sequence[Message]
+) -> list[ReplayFinding]:
+    """Return what a provider says, or what must be said of one that says nothing."""
+    if isinstance(provider, SupportsReplayReport):
+        return provider.replay_report(messages)
+    return [
+        ReplayFinding(
+            f"messages[{number}]",
+            "dropped",
+            f"only {each.native.provider!r} can read the native context of its replies;"
+            f" {provider.name!r} does not say what it makes of their public fields",
+        )
+        for number, each in enumerate(messages)
+        if isinstance(each, AssistantMessage)
+        and each.native is not None
+        and each.native.provider != provider.name
+    ]

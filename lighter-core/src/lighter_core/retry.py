@@ -6,14 +6,14 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
 from ._notes import note
 from .errors import ModelError, ModelErrorCode
 from .events import ProviderStreamEvent
-from .messages import AssistantMessage
-from .provider import Provider, SupportsAclose
+from .messages import AssistantMessage, Message
+from .provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
 from .requests import ModelRequest
 
 __all__ = ["TRANSIENT", "RetryProvider"]
@@ -100,6 +100,10 @@ class RetryProvider:
     def provider(self) -> Provider:
         """The provider inside."""
         return self._provider
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what the provider inside says."""
+        return replay_report_of(self._provider, messages)
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the reply of the first call that succeeds.

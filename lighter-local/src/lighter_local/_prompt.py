@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lighter_core.adapters import ReplayNotes, dump_json, load_json
 from lighter_core.errors import ModelError
 from lighter_core.messages import (
     AssistantMessage,
+    ContentPart,
     Message,
     SystemMessage,
     TextPart,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
@@ -17,7 +20,7 @@ from lighter_core.requests import ToolSpec
 
 __all__ = [
     "ChatMessage",
-    "check_parts",
+    "check_messages",
     "last_question",
     "last_user",
     "native_messages",
@@ -29,8 +32,29 @@ __all__ = [
 ChatMessage = dict[str, object]
 
 
-def check_parts(messages: Sequence[Message]) -> None:
-    """Refuse what a text model cannot read.
+_BARE = (
+    "earlier replies were given to the local model as text and tool calls, without"
+    " their reasoning or native context"
+)
+_AS_LINES = (
+    "earlier tool calls were given to the local model in words: its chat template knows"
+    " no tools"
+)
+_RAW = (
+    "arguments of tool calls that are no JSON object were given to the local model as"
+    " text in `_raw`"
+)
+
+
+def check_messages(
+    messages: Sequence[Message], notes: ReplayNotes, *, native: bool | None = None
+) -> None:
+    """Refuse what a text model cannot read, and say what it does not get.
+
+    Args:
+        messages: The messages of a request.
+        notes: Takes what is lost, and where.
+        native: Whether the template knows tools; `None` says nothing about calls.
 
     Raises:
         ModelError: `invalid_request`, naming the part.
@@ -42,15 +66,40 @@ def check_parts(messages: Sequence[Message]) -> None:
             provider="local",
         )
     for index, message in enumerate(messages):
+        notes.at(index)
         if isinstance(message, UserMessage) and not isinstance(message.content, str):
             for number, part in enumerate(message.content):
-                if not isinstance(part, TextPart):
-                    raise ModelError(
-                        f"messages[{index}].content[{number}]: the local model reads"
-                        f" text only, no {type(part).__name__}",
-                        "invalid_request",
-                        provider="local",
-                    )
+                with notes.needed(f".content[{number}]"):
+                    _need_text(part, index, number)
+        elif isinstance(message, AssistantMessage):
+            if message.reasoning or message.native is not None:
+                notes.add(_BARE, "dropped")
+            for number, call in enumerate(message.tool_calls):
+                if native is False:
+                    notes.add(_AS_LINES, "rewritten", part=f".tool_calls[{number}]")
+                elif native and _arguments(call) != (call.arguments.strip() or "{}"):
+                    notes.add(_RAW, "rewritten", part=f".tool_calls[{number}]")
+    notes.at(None)
+
+
+def _need_text(part: ContentPart, index: int, number: int) -> None:
+    if not isinstance(part, TextPart):
+        raise ModelError(
+            f"messages[{index}].content[{number}]: the local model reads"
+            f" text only, no {type(part).__name__}",
+            "invalid_request",
+            provider="local",
+        )
+
+
+def _arguments(call: ToolCall) -> str:
+    """Return JSON text of an object: blank means `{}`, but templates parse the text."""
+    text = call.arguments.strip() or "{}"
+    try:
+        good = isinstance(load_json(text), dict)
+    except ValueError:
+        good = False
+    return text if good else dump_json({"_raw": call.arguments})
 
 
 def last_user(messages: Sequence[Message]) -> int:
@@ -146,8 +195,7 @@ def _native_assistant(message: AssistantMessage) -> ChatMessage:
                 "type": "function",
                 "function": {
                     "name": call.tool_name,
-                    # blank means {}, but templates parse the text
-                    "arguments": call.arguments.strip() or "{}",
+                    "arguments": _arguments(call),
                 },
             }
             for call in message.tool_calls

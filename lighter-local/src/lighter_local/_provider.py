@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
-from lighter_core.adapters import need_integer, require_valid_history
+from lighter_core.adapters import (
+    ReplayNotes,
+    need_integer,
+    note,
+    require_valid_history,
+)
 from lighter_core.errors import ModelError
 from lighter_core.events import MessageEvent, ProviderStreamEvent
-from lighter_core.messages import AssistantMessage
+from lighter_core.messages import AssistantMessage, Message
+from lighter_core.provider import ReplayFinding
 from lighter_core.requests import ModelRequest
 
 from ._chat import Plan, Sampling, check_json, plan_guided, plan_native
@@ -20,8 +26,8 @@ from ._decode import Reply
 from ._engine import Engine
 from ._models import SMOLLM2, find_model
 from ._native import Settings
-from ._prompt import check_parts
-from ._registry import acquire, release
+from ._prompt import check_messages
+from ._registry import acquire, loaded, release
 from ._threads import run_in_thread
 
 __all__ = ["LocalProvider"]
@@ -131,8 +137,12 @@ class LocalProvider:
             ModelError: As described in the provider's documentation.
         """
         require_valid_history(request.messages, provider="local")
-        check_parts(request.messages)
+        check_messages(request.messages, ReplayNotes())
         engine = await self._engine()
+        native, notes = self._is_native(engine), ReplayNotes()
+        check_messages(request.messages, notes, native=native)
+        for text in notes.texts:
+            note(text, provider="local")
         plan = await self._plan(engine, request)
         message = plan.message
         if message is None:
@@ -146,6 +156,21 @@ class LocalProvider:
                 check_json(message.content)
         _log(message)
         yield MessageEvent(message)
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what a request with these messages would drop, rewrite or refuse.
+
+        Whether calls are rewritten depends on the model's chat template. With
+        `tools="auto"` that is known when the model is loaded, and not told before.
+        """
+        native: bool | None = None if self._tools == "auto" else self._tools == "native"
+        engine = loaded(self)
+        if native is None and engine is not None:
+            native = engine.knows_tools
+        request, notes = ModelRequest(messages), ReplayNotes(report=True)
+        with notes.needed():
+            check_messages(request.messages, notes, native=native)
+        return notes.findings
 
     async def _plan(self, engine: Engine, request: ModelRequest) -> Plan:
         if self._is_native(engine):

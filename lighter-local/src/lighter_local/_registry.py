@@ -17,7 +17,7 @@ from ._errors import map_failure
 from ._native import Settings, load_server
 from ._threads import NativeThread
 
-__all__ = ["acquire", "release"]
+__all__ = ["acquire", "loaded", "release"]
 
 logger = logging.getLogger("lighter.local")
 
@@ -55,6 +55,16 @@ async def acquire(settings: Settings, user: object) -> Engine:
     if entry.future.done():
         return entry.future.result()
     return await asyncio.wrap_future(entry.future)
+
+
+def loaded(user: object) -> Engine | None:
+    """Return the model that the user has loaded, if there is one."""
+    with _lock:
+        entries = [each for each in _entries.values() if user in each.users]
+    for entry in entries:
+        if entry.future.done() and entry.future.exception() is None:
+            return entry.future.result()
+    return None
 
 
 def _load(settings: Settings, entry: _Entry) -> None:

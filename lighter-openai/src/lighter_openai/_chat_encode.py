@@ -20,6 +20,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core.adapters import (
+    ReplayNotes,
     as_object,
     dump_json,
     elements,
@@ -33,7 +34,7 @@ from ._chat_message import REASONING_KEYS
 from ._dialect import Target
 from ._encode import Options, drop_vain_choice, output_format
 from ._input import as_image, file_name, need_image
-from ._replay import CallIds, argument_text, loss_of, normal_name, obstacle
+from ._replay import CallIds, loss_of, obstacle, public_call
 
 __all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
 
@@ -63,7 +64,7 @@ def encode_chat_request(
     *,
     stream: bool,
     reasoning: Reasoning = "keep",
-    notes: list[str] | None = None,
+    notes: ReplayNotes | None = None,
 ) -> bytes:
     """Return the body for a request.
 
@@ -76,13 +77,13 @@ def encode_chat_request(
         options: Fields that hold for every request.
         stream: Whether the reply shall be streamed.
         reasoning: What becomes of the reasoning of earlier replies.
-        notes: Takes one sentence for each kind of loss.
+        notes: Takes what is lost, and where.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, and for parts
             that the interface cannot take.
     """
-    lost: list[str] = [] if notes is None else notes
+    lost = ReplayNotes() if notes is None else notes
     with json_values_only(target):
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
@@ -139,7 +140,7 @@ class _Messages:
         messages: Sequence[Message],
         target: Target,
         reasoning: Reasoning,
-        notes: list[str],
+        notes: ReplayNotes,
     ) -> None:
         self._messages = messages
         self._target = target
@@ -150,7 +151,8 @@ class _Messages:
 
     def texts(self) -> Iterator[str]:
         """Yield the JSON text of each message."""
-        for message in self._messages:
+        for number, message in enumerate(self._messages):
+            self._notes.at(number)
             if isinstance(message, AssistantMessage):
                 text = self._reply(message)
                 if text:
@@ -158,7 +160,8 @@ class _Messages:
             elif isinstance(message, ToolMessage):
                 yield dump_json(self._result(message))
             else:
-                yield dump_json(_spoken(message, self._target))
+                yield dump_json(self._spoken(message))
+        self._notes.at(None)
 
     def _reply(self, message: AssistantMessage) -> str | None:
         """Return the text of a reply; `None` for one that says nothing."""
@@ -191,8 +194,8 @@ class _Messages:
         thought = self._thought(message)
         kept = thought is not None
         note = loss_of(message, self._target, why, reasoning_kept=kept)
-        if note is not None and note not in self._notes:
-            self._notes.append(note)
+        if note is not None:
+            self._notes.add(note, "dropped")
         if not message.content and not message.tool_calls:
             return None
         fields: dict[str, object] = {"role": "assistant", "content": message.content}
@@ -203,12 +206,9 @@ class _Messages:
                 {
                     "id": self._ids.rebuilt(call.call_id),
                     "type": "function",
-                    "function": {
-                        "name": normal_name(call.tool_name),
-                        "arguments": argument_text(call, self._target),
-                    },
+                    "function": public_call(call, self._target, self._notes, number),
                 }
-                for call in message.tool_calls
+                for number, call in enumerate(message.tool_calls)
             ]
         return dump_json(fields)
 
@@ -220,6 +220,15 @@ class _Messages:
         if message.tool_calls:
             return message.reasoning or PLACEHOLDER
         return message.reasoning if own else None
+
+    def _spoken(self, message: SystemMessage | UserMessage) -> dict[str, object]:
+        if isinstance(message.content, str):
+            return {"role": message.role, "content": message.content}
+        parts: list[dict[str, object]] = []
+        for number, part in enumerate(message.content):
+            with self._notes.needed(f".content[{number}]"):
+                parts.append(_part(part, self._target))
+        return {"role": "user", "content": parts}
 
     def _result(self, message: ToolMessage) -> dict[str, object]:
         if self._legacy:
@@ -236,15 +245,6 @@ def _native_message(
     found = elements(message.native.items) if message.native else []
     value = as_object(found[0][0]) if len(found) == 1 else None
     return None if value is None else (value, found[0][1])
-
-
-def _spoken(
-    message: SystemMessage | UserMessage, target: Target
-) -> Mapping[str, object]:
-    if isinstance(message.content, str):
-        return {"role": message.role, "content": message.content}
-    parts = [_part(part, target) for part in message.content]
-    return {"role": "user", "content": parts}
 
 
 def _part(part: ContentPart, target: Target) -> dict[str, object]:

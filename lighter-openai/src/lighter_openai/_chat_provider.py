@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from lighter_core import ModelError
 from lighter_core.adapters import (
     AnswerForms,
+    ReplayNotes,
     answer_events,
     answer_name,
     answer_of,
@@ -246,7 +247,7 @@ class OpenAIChatProvider(BaseProvider):
         return super()._key(dialect, connection)
 
     def _encode(
-        self, request: ModelRequest, notes: list[str], *, stream: bool
+        self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
         asked = self._way(request) == "json_object"
         return encode_chat_request(

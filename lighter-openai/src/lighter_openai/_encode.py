@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from lighter_core import ModelRequest, OutputSpec, ToolSpec
 from lighter_core.adapters import (
+    ReplayNotes,
     closed_schema,
     dump_json,
     encode_text,
@@ -34,7 +35,7 @@ def encode_request(
     *,
     stream: bool,
     refused: Container[object] = (),
-    notes: list[str] | None = None,
+    notes: ReplayNotes | None = None,
 ) -> bytes:
     """Return the body for a request.
 
@@ -49,13 +50,13 @@ def encode_request(
         stream: Whether the reply shall be streamed.
         refused: Replies whose native context is not used: their items are made from
             public fields.
-        notes: Takes one sentence for each kind of loss.
+        notes: Takes what is lost, and where.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, and for parts
             that the service cannot take.
     """
-    lost: list[str] = [] if notes is None else notes
+    lost = ReplayNotes() if notes is None else notes
     with json_values_only(target):
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
@@ -88,7 +89,7 @@ def _fields(
 
 
 def drop_vain_choice(
-    fields: dict[str, object], options: Options, target: Target, notes: list[str]
+    fields: dict[str, object], options: Options, target: Target, notes: ReplayNotes
 ) -> None:
     """Take out a `tool_choice` where there are no tools: services refuse it.
 
@@ -97,7 +98,7 @@ def drop_vain_choice(
     if fields.get("tools") or "tool_choice" in options:
         return
     if fields.pop("tool_choice", None) not in (None, "auto", "none"):
-        notes.append(
+        notes.say(
             f"the tool_choice was not sent to {target.name!r}: the request has no tools"
         )
 

@@ -17,6 +17,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core.adapters import (
+    ReplayNotes,
     as_list,
     as_object,
     dump_json,
@@ -26,10 +27,9 @@ from lighter_core.adapters import (
 from ._dialect import Target
 from ._replay import (
     CallIds,
-    argument_text,
     loss_of,
-    normal_name,
     obstacle,
+    public_call,
     same_service,
 )
 
@@ -43,7 +43,7 @@ class InputItems:
         messages: The messages of the request.
         target: Whom it is for.
         refused: Replies whose native context is not used.
-        notes: Takes one sentence for each kind of loss.
+        notes: Takes what is lost, and where.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class InputItems:
         target: Target,
         *,
         refused: Container[object],
-        notes: list[str],
+        notes: ReplayNotes,
     ) -> None:
         self._messages = messages
         self._target = target
@@ -63,13 +63,15 @@ class InputItems:
 
     def texts(self) -> Iterator[str]:
         """Yield the JSON text of the items that the messages become."""
-        for message in self._messages:
+        for number, message in enumerate(self._messages):
+            self._notes.at(number)
             if isinstance(message, AssistantMessage):
                 yield from self._reply(message)
             elif isinstance(message, ToolMessage):
                 yield dump_json(self._result(message))
             else:
-                yield dump_json(_spoken(message, self._target))
+                yield dump_json(self._spoken(message))
+        self._notes.at(None)
 
     def _reply(self, message: AssistantMessage) -> Iterator[str]:
         why = self._obstacle(message)
@@ -114,12 +116,11 @@ class InputItems:
                 item: dict[str, object] = {"type": "message", "role": "assistant"}
                 item["content"] = text
                 yield item if phase is None else {**item, "phase": phase}
-        for call in message.tool_calls:
+        for number, call in enumerate(message.tool_calls):
             yield {
                 "type": "function_call",
                 "call_id": self._ids.rebuilt(call.call_id),
-                "name": normal_name(call.tool_name),
-                "arguments": argument_text(call, self._target),
+                **public_call(call, self._target, self._notes, number),
             }
 
     def _public_thought(self, message: AssistantMessage) -> str | None:
@@ -135,8 +136,17 @@ class InputItems:
     def _note(self, message: AssistantMessage, why: str) -> None:
         kept = bool(message.reasoning) and self._public_thought(message) is not None
         note = loss_of(message, self._target, why, reasoning_kept=kept)
-        if note is not None and note not in self._notes:
-            self._notes.append(note)
+        if note is not None:
+            self._notes.add(note, "dropped")
+
+    def _spoken(self, message: SystemMessage | UserMessage) -> dict[str, object]:
+        if isinstance(message.content, str):
+            return {"role": message.role, "content": message.content}
+        parts: list[dict[str, object]] = []
+        for number, part in enumerate(message.content):
+            with self._notes.needed(f".content[{number}]"):
+                parts.append(_part(part, self._target))
+        return {"role": "user", "content": parts}
 
     def _result(self, message: ToolMessage) -> dict[str, object]:
         return {
@@ -163,13 +173,6 @@ def _phased_texts(message: AssistantMessage) -> list[tuple[str, object]]:
         text = "".join(each for each in texts if isinstance(each, str))
         found.append((text, item.get("phase")))
     return found if any(phase for _, phase in found) else []
-
-
-def _spoken(message: SystemMessage | UserMessage, target: Target) -> dict[str, object]:
-    if isinstance(message.content, str):
-        return {"role": message.role, "content": message.content}
-    parts = [_part(part, target) for part in message.content]
-    return {"role": "user", "content": parts}
 
 
 def _part(part: ContentPart, target: Target) -> dict[str, object]:

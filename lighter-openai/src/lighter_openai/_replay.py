@@ -6,6 +6,7 @@ import re
 
 from lighter_core import AssistantMessage, ToolCall
 from lighter_core.adapters import (
+    ReplayNotes,
     as_object,
     dump_json,
     elements,
@@ -18,10 +19,9 @@ from ._dialect import Target
 
 __all__ = [
     "CallIds",
-    "argument_text",
     "loss_of",
-    "normal_name",
     "obstacle",
+    "public_call",
     "same_service",
 ]
 
@@ -54,7 +54,7 @@ def same_service(message: AssistantMessage, target: Target) -> bool:
 
 
 def _odd_call(message: AssistantMessage, target: Target) -> str | None:
-    if any(normal_name(c.tool_name) != c.tool_name for c in message.tool_calls):
+    if any(_normal_name(c.tool_name) != c.tool_name for c in message.tool_calls):
         return "it calls a tool by a name that services refuse"
     if any(_breaks(call, target) for call in message.tool_calls):
         return "it calls a tool with arguments that are no JSON object"
@@ -78,13 +78,25 @@ def _breaks(call: ToolCall, target: Target) -> bool:
         return True
 
 
-def argument_text(call: ToolCall, target: Target) -> str:
-    """Return the arguments of a rebuilt call: text that is no object inside one."""
-    if not call.arguments.strip():
-        return "{}"  # servers parse it: no text would not do
-    if _breaks(call, target):
-        return dump_json({"_raw": call.arguments})
-    return call.arguments
+def public_call(
+    call: ToolCall, target: Target, notes: ReplayNotes, number: int
+) -> dict[str, object]:
+    """Return name and arguments of a rebuilt call, as every server takes them."""
+    name, arguments = _normal_name(call.tool_name), call.arguments
+    part = f".tool_calls[{number}]"
+    if name != call.tool_name:
+        text = f"calls of tools by names that {target.name!r} refuses got other names"
+        notes.add(text, "rewritten", part=part)
+    if not arguments.strip():
+        arguments = "{}"  # servers parse it: no text would not do
+    elif _breaks(call, target):
+        arguments = dump_json({"_raw": arguments})
+        text = (
+            "arguments of tool calls that are no JSON object were sent to"
+            f" {target.name!r} as text in `_raw`"
+        )
+        notes.add(text, "rewritten", part=part)
+    return {"name": name, "arguments": arguments}
 
 
 def loss_of(
@@ -129,7 +141,7 @@ def _kinds(message: AssistantMessage) -> set[str]:
     return found
 
 
-def normal_name(name: str) -> str:
+def _normal_name(name: str) -> str:
     """Return a tool's name that every service accepts; models make up others."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_"
 

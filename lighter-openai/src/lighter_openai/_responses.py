@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from lighter_core import ModelError
-from lighter_core.adapters import snapshot
+from lighter_core.adapters import ReplayNotes, snapshot
 
 from ._base import BaseProvider, Connection
 from ._codec import ServiceCodec
@@ -67,7 +67,7 @@ class ResponsesProvider(BaseProvider):
         self._reads = ServiceCodec(self._target, decode_body, StreamDecoder)
 
     def _encode(
-        self, request: ModelRequest, notes: list[str], *, stream: bool
+        self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
         return encode_request(
             request,

@@ -56,6 +56,7 @@ from ._faults import (
     status_error,
     transport_error,
 )
+from ._losses import ReplayNotes
 from ._making import make_provider
 from ._options import (
     endpoint_of,
@@ -101,6 +102,7 @@ __all__ = [
     "Member",
     "Owned",
     "RefusedContext",
+    "ReplayNotes",
     "Reply",
     "SDKClient",
     "SDKProvider",

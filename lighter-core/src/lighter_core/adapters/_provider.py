@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NoReturn
 
@@ -11,11 +11,13 @@ from .._notes import note
 from ..errors import ModelError
 from ..events import ProviderStreamEvent
 from ..history import require_valid_history
-from ..messages import AssistantMessage
+from ..messages import AssistantMessage, Message
+from ..provider import ReplayFinding
 from ..requests import ModelRequest
 from ._codec import Codec
 from ._exchange import Exchange
 from ._faults import Service
+from ._losses import ReplayNotes
 from ._refused import RefusedContext
 from ._secrets import Secrets
 from ._sender import Sender
@@ -136,6 +138,22 @@ class SDKProvider(ABC):
                 async for event in events:
                     yield event
 
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what a request with these messages would drop, rewrite or refuse.
+
+        What refuses and rewrites is the code that writes requests; nothing is sent.
+        `lighter_core.explain_replay` also tells about calls without results.
+        """
+        request, notes = ModelRequest(messages), ReplayNotes(report=True)
+        try:
+            self._need_messages(request)
+            self._encode(request, notes, stream=False)
+        except ModelError:
+            if not notes.refused:  # else it follows from what is said already
+                with notes.needed():
+                    raise
+        return notes.findings
+
     async def aclose(self) -> None:
         """Close the connections; may be called more than once, and used again after."""
         await self._sender.aclose()
@@ -153,11 +171,12 @@ class SDKProvider(ABC):
 
     @abstractmethod
     def _encode(
-        self, request: ModelRequest, notes: list[str], *, stream: bool
+        self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
-        """Return the body; say in `notes` what of the history is lost.
+        """Return the body; say in `notes` what of the history is lost, and where.
 
-        Leave out the native context of replies that are in `self._refused`.
+        It changes nothing of the provider: `replay_report` asks it too. Leave out the
+        native context of replies that are in `self._refused`.
 
         Raises:
             ModelError: `invalid_request` for what the service cannot take.
@@ -181,6 +200,10 @@ class SDKProvider(ABC):
             ModelError: For every failure.
         """
         require_valid_history(request.messages, provider=self.name)
+        self._need_messages(request)
+        return await self._open(request, stream=stream)
+
+    def _need_messages(self, request: ModelRequest) -> None:
         if not request.messages:
             raise ModelError(
                 f"there is nothing to send to {self._service.label}: the request has no"
@@ -188,7 +211,6 @@ class SDKProvider(ABC):
                 "invalid_request",
                 provider=self.name,
             )
-        return await self._open(request, stream=stream)
 
     async def _open(self, request: ModelRequest, *, stream: bool) -> Exchange:
         """Send a request; once more when the service refuses the native context in it.
@@ -196,9 +218,9 @@ class SDKProvider(ABC):
         A context that was refused once is refused for ever, so it is remembered. A
         refusal inside a reply comes later: `invoke` and `stream` see to it.
         """
-        notes: list[str] = []
+        notes = ReplayNotes()
         body = self._encode(request, notes, stream=stream)
-        for text in notes:
+        for text in notes.texts:
             note(text, provider=self.name)
         try:
             return await self._post(request, body, stream=stream)
@@ -216,7 +238,7 @@ class SDKProvider(ABC):
         if lost is None:
             return None
         self._refused.add(request.messages)
-        body = self._encode(request, [], stream=stream)
+        body = self._encode(request, ReplayNotes(), stream=stream)
         if body == sent:
             return None
         note(lost, provider=self.name)

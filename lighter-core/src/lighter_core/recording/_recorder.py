@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..errors import ModelError
 from ..events import MessageEvent, ProviderStreamEvent
-from ..messages import AssistantMessage
-from ..provider import Provider, SupportsAclose
+from ..messages import AssistantMessage, Message
+from ..provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
 from ..requests import ModelRequest
 from ._file import Exchange, Header, Writer
 from ._secrets import cleaner, without_cut_secrets
@@ -75,6 +75,10 @@ class RecordingProvider:
         """The recorded provider's."""
         words: frozenset[str] = getattr(self._provider, "capabilities", frozenset())
         return words
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:
+        """Return what the recorded provider says."""
+        return replay_report_of(self._provider, messages)
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the provider's reply and record it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import RecordingError
 from ..events import MessageEvent, ProviderStreamEvent, ReasoningDelta, TextDelta
 from ..messages import AssistantMessage, Message, SystemMessage
+from ..provider import ReplayFinding
 from ..requests import JSONObject, ModelRequest
 from ._differences import difference
 from ._file import Exchange, read_recording
@@ -99,6 +100,10 @@ class ReplayProvider:
     def unused(self) -> int:
         """How many recorded calls have not been asked for."""
         return len(self._open)
+
+    def replay_report(self, messages: Sequence[Message]) -> list[ReplayFinding]:  # noqa: ARG002
+        """Return nothing: no service is asked, so nothing is written for one."""
+        return []
 
     async def invoke(self, request: ModelRequest) -> AssistantMessage:
         """Return the recorded reply, or raise the recorded error.
