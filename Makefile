@@ -11,6 +11,7 @@
 #   make torture-sessions         kill agents with stored conversations 100 times a store
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
+#   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
 #   make release VERSION=0.2.0    set the version everywhere and write that section
@@ -26,7 +27,7 @@ run := $(VENV)/bin/python
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz coverage model servers build changelog \
-	release clean bench-plugins torture-sessions
+	release clean bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -89,6 +90,9 @@ changelog: $(tools)/.made
 release: $(tools)/.made
 	$(tools)/bin/python scripts/release.py bump "$(VERSION)"
 	$(tools)/bin/towncrier build --yes --version "$(VERSION)"
+
+bench-sessions: $(VENV)/.made
+	@$(run) benchmarks/sessions.py
 
 bench-plugins: $(VENV)/.made
 	@$(run) benchmarks/plugin_scan.py

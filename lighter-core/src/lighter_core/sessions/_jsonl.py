@@ -106,7 +106,7 @@ def session_from_jsonl(
         )
     entries = tuple(_entry(number, line) for number, line in enumerate(lines[1:], 2))
     info = SessionInfo(
-        id=check_session_id(session_id or head["id"]),
+        id=check_session_id(head["id"] if session_id is None else session_id),
         head=entries[-1].id if entries else "",
         revision=len(entries),
         created=cast("str", head["created"]),

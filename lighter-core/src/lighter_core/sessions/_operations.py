@@ -35,6 +35,7 @@ from ._statements import (
     IN_TREE,
     MOVE_HEAD,
     SESSION,
+    TREE,
 )
 
 __all__ = [
@@ -88,8 +89,12 @@ def chained(messages: Iterable[Message], after: str | None) -> list[Entry]:
 
 def load(c: Connection, session_id: str) -> StoredSession:
     """Return a session with its entries."""
-    tree, info = _session(c, session_id, lock=False)
-    rows = c.rows(CHAIN, {"tree": tree, "head": info.head})
+    tree, info, forked = _session(c, session_id, lock=False)
+    rows: Sequence[Sequence[object]] = ()
+    if not forked:
+        rows = c.rows(TREE, {"tree": tree, "revision": info.revision})
+    if len(rows) != info.revision:  # there are other branches, perhaps since just now
+        rows = c.rows(CHAIN, {"tree": tree, "head": info.head})
     if len(rows) < info.revision:  # deleted since
         raise _missing(session_id)
     rows = sorted(rows, key=lambda row: cast("int", row[4]))
@@ -138,7 +143,7 @@ def append(
         )
         _add(c, info, new_id(), entries, documents)
         return
-    tree, info = _session(c, session_id, lock=True)
+    tree, info, _ = _session(c, session_id, lock=True)
     if info.head != after:
         raise SessionConflictError(
             f"session {session_id!r} has moved on: its head is {info.head!r} at revision"
@@ -206,7 +211,7 @@ def _add_entries(
 
 def fork(c: Connection, session_id: str, new_id: str, at: str | None) -> SessionInfo:
     """Make a session that ends at an entry of another one."""
-    tree, info = _session(c, session_id, lock=True)
+    tree, info, _ = _session(c, session_id, lock=True)
     place = {"tree": tree, "head": info.head}
     shared = {row[0]: cast("int", row[1]) for row in c.rows(CHAIN_IDS, place)}
     at = info.head if at is None else at
@@ -230,7 +235,7 @@ def insert(c: Connection, session: StoredSession, documents: Sequence[str]) -> N
 
 def delete(c: Connection, session_id: str) -> None:
     """Remove a session and what no other one shares."""
-    tree, _ = _session(c, session_id, lock=False)
+    tree, _, _ = _session(c, session_id, lock=False)
     # All at once and in order: two deletions then cannot wait for each other, and no
     # fork can begin meanwhile.
     if (session_id,) not in {
@@ -241,13 +246,15 @@ def delete(c: Connection, session_id: str) -> None:
     c.change(DELETE_ENTRIES, {"tree": tree})
 
 
-def _session(c: Connection, session_id: str, *, lock: bool) -> tuple[str, SessionInfo]:
-    """Return the tree of a session, and what is said of it."""
+def _session(
+    c: Connection, session_id: str, *, lock: bool
+) -> tuple[str, SessionInfo, bool]:
+    """Return the tree of a session, what is said of it, and if others share the tree."""
     end = c.for_update if lock else ""
     rows = c.rows(SESSION + end, {"id": session_id})
     if not rows:
         raise _missing(session_id)
-    return cast("str", rows[0][5]), info_of(rows[0])
+    return cast("str", rows[0][5]), info_of(rows[0]), bool(rows[0][6])
 
 
 def info_of(row: Sequence[object]) -> SessionInfo:

@@ -15,6 +15,7 @@ __all__ = [
     "MIGRATIONS",
     "MOVE_HEAD",
     "SESSION",
+    "TREE",
 ]
 
 # Sessions that are forks of each other share a tree. Within a tree an entry's id is its
@@ -53,8 +54,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 _NEXT = "(SELECT COALESCE(MAX(touched), 0) + 1 FROM lighter_sessions)"
 
-SESSION = """SELECT id, head, revision, created, updated, tree
-FROM lighter_sessions WHERE id = :id"""
+SESSION = """SELECT id, head, revision, created, updated, tree, EXISTS (
+    SELECT 1 FROM lighter_sessions o WHERE o.tree = s.tree AND o.id <> s.id
+)
+FROM lighter_sessions s WHERE id = :id"""
+
+# All that a session has, when it is the only one of its tree; twice as fast as the chain.
+TREE = """SELECT id, parent_id, created, message, position
+FROM lighter_entries WHERE tree = :tree AND position <= :revision"""
 
 CHAIN = """WITH RECURSIVE chain (tree, id, parent_id, created, message, position) AS (
     SELECT tree, id, parent_id, created, message, position
