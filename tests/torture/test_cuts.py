@@ -1,0 +1,51 @@
+"""T1, T2: replies cut at every byte, and in every kind of pieces."""
+
+from __future__ import annotations
+
+import pytest
+from support.replies import STREAMS, Stream
+from support.torture import FULL, Results, sample, size
+from support.wire import wired
+
+from .cuts import chunk, cut, structural
+
+each = pytest.mark.parametrize(
+    "stream", STREAMS, ids=lambda s: f"{s.interface.name}: {s.name}"
+)
+
+
+ENDS = (b"\n", b"\r\n", b"\r")
+
+
+@each
+async def test_T1_a_reply_cut_at_any_byte(stream: Stream, results: Results) -> None:
+    """R1: the whole message or an error; no tool runs on part of its arguments."""
+    offsets = list(range(len(stream.body) + 1))
+    if not FULL:
+        near = sample(structural(stream.body), 8)
+        last = range(len(stream.body) - 8, len(stream.body) + 1)
+        offsets = sorted({*near, *last, *sample(offsets, 8)})
+    async with wired(stream.interface) as (provider, wire):
+        cases = await cut(provider, wire, stream, offsets)
+        assert wire.open == 0
+    results.add(
+        "T1",
+        f"replies of {stream.interface.name} cut or reset at a byte",
+        cases,
+        "0 hangs, 0 half messages, 0 early tools, 0 other codes",
+    )
+
+
+@each
+async def test_T2_a_reply_in_any_pieces(stream: Stream, results: Results) -> None:
+    """R2: pieces and line ends change nothing."""
+    number = STREAMS.index(stream)
+    ends = ENDS if FULL else ENDS[number % 3 : number % 3 + 1]
+    async with wired(stream.interface) as (provider, wire):
+        cases = await chunk(provider, wire, stream, size(4, 500), ends)
+    results.add(
+        "T2",
+        f"replies of {stream.interface.name} in pieces, three line ends",
+        cases,
+        "0 differences",
+    )
