@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import psycopg
@@ -63,6 +64,8 @@ async def test_a_store_in_memory_of_sqlite() -> None:
             *(store.append(f"{n}", HELLO, after=None) for n in range(10))
         )
         assert len((await store.sessions()).sessions) == 10
+    del store
+    gc.collect()  # no ResourceWarning: its connection was closed, on its thread
 
 
 def test_other_drivers_are_refused() -> None:

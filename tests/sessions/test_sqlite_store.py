@@ -31,6 +31,12 @@ def change(path: Path, *statements: str) -> None:
     connection.close()
 
 
+async def inside(store: SQLiteStore, statement: str) -> object:
+    """Run a statement on the store's own connection."""
+    rows = await store._transact(lambda c: c.rows(statement, {}), write=False)
+    return rows[0][0] if rows else None
+
+
 async def code_of(step) -> SessionError:
     with pytest.raises(SessionError) as caught:
         await step
@@ -41,14 +47,13 @@ async def test_the_file_is_in_wal_mode_and_checks_foreign_keys(tmp_path: Path) -
     path = tmp_path / "x.db"
     async with SQLiteStore(path) as store:
         await store.append("chat", HELLO, after=None)
-        connection = store._connection
         for name, wanted in {
             "journal_mode": "wal",
             "foreign_keys": 1,
             "synchronous": 2,
             "user_version": 1,
         }.items():
-            assert connection.execute(f"PRAGMA {name}").fetchone()[0] == wanted
+            assert await inside(store, f"PRAGMA {name}") == wanted
     assert [each.name for each in tmp_path.iterdir()] == ["x.db"]  # noqa: ASYNC240
 
 
@@ -117,21 +122,21 @@ async def test_another_writer_that_does_not_end_is_named(tmp_path: Path) -> None
 async def test_a_full_disk(tmp_path: Path) -> None:
     async with SQLiteStore(tmp_path / "x.db") as store:
         (entry,) = await store.append("chat", HELLO, after=None)
-        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-        store._connection.execute(f"PRAGMA max_page_count={pages}")
+        pages = await inside(store, "PRAGMA page_count")
+        await inside(store, f"PRAGMA max_page_count={pages}")
         big = [UserMessage("x" * 100_000)]
         error = await code_of(store.append("chat", big, after=entry.id))
         assert error.code == "full"
         assert "make room" in str(error)
         assert (await store.load("chat")).messages == HELLO
-        store._connection.execute("PRAGMA max_page_count=100000")
+        await inside(store, "PRAGMA max_page_count=100000")
         await store.append("chat", big, after=entry.id)
 
 
 async def test_a_file_that_may_not_be_written(tmp_path: Path) -> None:
     async with SQLiteStore(tmp_path / "x.db") as store:
         (entry,) = await store.append("chat", HELLO, after=None)
-        store._connection.execute("PRAGMA query_only=ON")
+        await inside(store, "PRAGMA query_only=ON")
         error = await code_of(store.append("chat", HELLO, after=entry.id))
         assert error.code == "readonly"
         assert "permissions" in str(error)
@@ -209,7 +214,9 @@ async def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
             error = await code_of(store.sessions())
         assert error.code == "invalid"
         assert "file of its own" in str(error)
-        names = sqlite3.connect(path).execute("SELECT name FROM sqlite_master")
+        connection = sqlite3.connect(path)
+        names = connection.execute("SELECT name FROM sqlite_master").fetchall()
+        connection.close()
         assert not [name for (name,) in names if name.startswith("lighter")]
         assert before[:16] == path.read_bytes()[:16]
 

@@ -29,3 +29,6 @@ __all__ = [
     "session_from_jsonl",
     "session_to_jsonl",
 ]
+
+for _each in (SQLiteStore, Session, Store):
+    _each.__module__ = __name__  # tracebacks name the public place

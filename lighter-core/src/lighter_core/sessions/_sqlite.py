@@ -88,12 +88,8 @@ class SQLiteStore(SQLStore):
             raise self._session_error(error) from error
 
     def _open(self) -> sqlite3.Connection:
-        # Closing may happen on another thread, once this one is done.
         connection = sqlite3.connect(
-            self._path,
-            timeout=self._timeout,
-            isolation_level=None,
-            check_same_thread=False,
+            self._path, timeout=self._timeout, isolation_level=None
         )
         try:
             connection.execute("PRAGMA foreign_keys=ON")

@@ -64,18 +64,33 @@ class Workers:
                 )
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._count, self._name)
-            waiting = self._pool.submit(job)
+            try:
+                waiting = self._pool.submit(job)
+            except RuntimeError as error:  # there are no new threads at the very end
+                raise SessionError(
+                    f"{self._name} cannot work: the interpreter is ending",
+                    code="closed",
+                ) from error
         return await asyncio.wrap_future(waiting)
 
     def close(self, last: Callable[[], None]) -> None:
-        """Wait until all jobs are done, then do the last one; nothing at a second call."""
+        """Wait until all jobs are done, then do the last one; nothing at a second call.
+
+        A single thread does the last one too: what it opened may be bound to it.
+        """
         self._notice_fork()
         with self._lock:
             closed, self._closed = self._closed, True
             pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True)
-        if not closed:
+        if closed:
+            return
+        if pool is None:
+            last()
+        elif self._count == 1:
+            with pool:
+                pool.submit(last).result()
+        else:
+            pool.shutdown()
             last()
 
     def _notice_fork(self) -> None:
