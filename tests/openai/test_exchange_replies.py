@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
+from support import chat_streams as chat
 from support import openai_streams as responses
-from support.loopback import JSON_TYPE, Answer, bytewise
+from support.loopback import EVENT_STREAM, JSON_TYPE, Answer, bytewise
 
 from lighter_claude import ClaudeProvider
 from lighter_core import (
@@ -18,6 +20,7 @@ from lighter_core import (
     ToolCallDelta,
     UserMessage,
 )
+from lighter_core.adapters import LateDecoder
 
 ASK = ModelRequest([UserMessage("hello")])
 TEXT_TYPE = {"content-type": "text/plain"}
@@ -209,3 +212,25 @@ async def test_texts_as_errors_in_good_replies_are_told(server, providers):
             error = await failure(provider, streamed=streamed)
             assert (error.code, error.http_status) == ("bad_response", None)
             assert error.message.endswith(": no memory")
+
+
+async def test_a_decoder_is_asked_once_whether_it_is_late(server, make_chat):
+    """Checks of a run-time protocol are slow: there is none for each piece."""
+    asked = []
+
+    def watch(frame, event, _):
+        if event == "call" and frame.f_code.co_name == "__instancecheck__":
+            asked.append(frame.f_locals.get("cls"))
+
+    raw = chat.sse(chat.reply({"content": "Hello!"}))
+    pieces = [raw[at : at + 20] for at in range(0, len(raw), 20)]
+    server.script(*[Answer(headers=EVENT_STREAM, body=pieces)] * 2)
+    provider = make_chat()
+    await run(provider, streamed=True)  # imports the SDK, which nobody need watch
+    sys.setprofile(watch)
+    try:
+        events = await run(provider, streamed=True)
+    finally:
+        sys.setprofile(None)
+    assert events[-1].message.content == "Hello!"
+    assert asked.count(LateDecoder) == 1

@@ -125,6 +125,7 @@ class Exchange:
 
     async def _events(self) -> AsyncGenerator[ProviderStreamEvent, None]:
         decoder = self._codec.decoder()
+        late = decoder if isinstance(decoder, LateDecoder) else None  # asked once: slow
         splitter = EventStreamSplitter()
         opening = Opening(self._reply)
         whole: AssistantMessage | None = None
@@ -132,7 +133,7 @@ class Exchange:
             if not await self._read(opening.is_event_stream()):
                 whole = await self._instead(opening)
             while whole is None and decoder.message is None:
-                events, error = await self._step(opening, splitter, decoder)
+                events, error = await self._step(opening, splitter, decoder, late)
                 for event in events:
                     yield event
                 if error is not None:
@@ -203,29 +204,33 @@ class Exchange:
         return message
 
     async def _step(
-        self, opening: Opening, splitter: EventStreamSplitter, decoder: Decoder
+        self,
+        opening: Opening,
+        splitter: EventStreamSplitter,
+        decoder: Decoder,
+        late: LateDecoder | None,
     ) -> tuple[list[ProviderStreamEvent], ModelError | None]:
         """Return what the next piece of the stream brings, and the error behind that."""
         found: list[ProviderStreamEvent] = []
         try:
-            piece = await self._next(opening, decoder)
+            piece = await self._next(opening, late)
             datas = last_events(splitter) if piece is None else splitter.feed(piece)
             for data in datas:
                 found += self._decoded(decoder.feed, data)
                 if decoder.message is not None:
                     break
             if piece is None and decoder.message is None:
-                if not isinstance(decoder, LateDecoder):
+                if late is None:
                     return found, self._complete(decoder.ended_early())
-                found += self._decoded(decoder.finish)
+                found += self._decoded(late.finish)
         except ModelError as err:
             return found, err
         if decoder.message is not None:
             self._outcome = "complete"
         return found, None
 
-    async def _next(self, opening: Opening, decoder: Decoder) -> bytes | None:
-        if isinstance(decoder, LateDecoder) and decoder.finished:
+    async def _next(self, opening: Opening, late: LateDecoder | None) -> bytes | None:
+        if late is not None and late.finished:
             with suppress(Exception):
                 async with asyncio.timeout(_LATE_SECONDS):
                     return await opening.read()
