@@ -50,6 +50,7 @@ LAYERS = {
     "_output": 4,
     "_schema": 3,
     "_signature": 3,
+    "pausing": 3,
     "provider": 3,
     "results": 3,
     "hooks": 4,
@@ -146,6 +147,7 @@ NOT_EXPORTED = {
     "documents": {"DOCUMENT_VERSION", "messages_from_data", "messages_to_data"},
     "errors": set(),
     "events": set(),
+    "pausing": set(),
     "history": {"INTERRUPTED", "TrimmedHistory", "trim", "interrupted_result", "repair_with_origins", "require_valid_history"},
     "hooks": {
         "AROUND_TAKES",

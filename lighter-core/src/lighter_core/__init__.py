@@ -98,6 +98,13 @@ from .messages import (
     UserMessage,
 )
 from .model import Model
+from .pausing import (
+    ApprovalRequest,
+    Decision,
+    PausedRun,
+    PendingCall,
+    Resumption,
+)
 from .provider import (
     Provider,
     ReplayFinding,
@@ -139,12 +146,14 @@ __all__ = [
     "AgentResponse",
     "AgentStream",
     "AgentStreamEvent",
+    "ApprovalRequest",
     "AssistantMessage",
     "BeforeAgentHook",
     "BeforeModelHook",
     "CallModel",
     "CallTool",
     "ContentPart",
+    "Decision",
     "FilePart",
     "FunctionTool",
     "HistoryError",
@@ -170,6 +179,8 @@ __all__ = [
     "NativeContext",
     "OutputError",
     "OutputSpec",
+    "PausedRun",
+    "PendingCall",
     "PluginConflictError",
     "PluginEntry",
     "PluginError",
@@ -186,6 +197,7 @@ __all__ = [
     "Registry",
     "RepairedHistory",
     "ReplayFinding",
+    "Resumption",
     "RunContext",
     "RunHandle",
     "RunLimits",

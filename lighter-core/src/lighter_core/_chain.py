@@ -14,6 +14,7 @@ from .context import RunContext
 from .errors import HookError
 from .hooks import AROUND_TAKES, EVENTS, Hook, checked_replacement
 from .messages import ToolCall, ToolMessage
+from .pausing import ApprovalRequest
 
 if TYPE_CHECKING:
     from .plugins.objects import Implementation
@@ -78,12 +79,18 @@ class HookChain:
         return value
 
     async def decide(
-        self, call: ToolCall, run: RunContext[Any]
-    ) -> ToolCall | ToolMessage:
+        self, call: ToolCall, run: RunContext[Any], *, approved: bool = False
+    ) -> ToolCall | ToolMessage | ApprovalRequest:
         """Ask the `before_tool` hooks until one answers the call or all let it pass.
 
         A hook that changes the call is followed by all others again: the call runs only
-        in a form that each of them has let pass.
+        in a form that each of them has let pass. One that asks for a person's approval
+        lets it pass as far as the others are concerned: who denies, wins over it.
+
+        Args:
+            call: The call.
+            run: The run.
+            approved: Whether a person has approved the call already.
 
         Raises:
             HookError: When hooks change each other's changes without an end.
@@ -91,11 +98,14 @@ class HookChain:
         """
         gates = self._steps["before_tool"]
         decision, passed = call, 0
+        waits: ApprovalRequest | None = None
         cancelled = _cancel_requests()
         for step in gates * _ROUNDS:
-            made: ToolCall | ToolMessage = replace(
-                await step(decision, run), call_id=call.call_id
-            )
+            given: ToolCall | ToolMessage | ApprovalRequest = await step(decision, run)
+            if isinstance(given, ApprovalRequest):
+                waits = waits or (None if approved else given)
+                given = decision
+            made = replace(given, call_id=call.call_id)
             if _cancel_requests() > cancelled:  # a gate has swallowed it
                 raise asyncio.CancelledError
             if isinstance(made, ToolMessage):
@@ -103,7 +113,7 @@ class HookChain:
             passed = passed + 1 if made == decision else 1
             decision = made
             if passed == len(gates):
-                return decision
+                return decision if waits is None else waits
         raise HookError(
             f"the before_tool hooks have changed the call of {call.tool_name!r} in each"
             f" of {_ROUNDS} rounds; a hook that changes a call must leave it alone once it"

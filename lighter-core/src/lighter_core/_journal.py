@@ -52,6 +52,11 @@ class Journal:
         """Store what the run was given."""
         await self._write(self._keeper.begin(given), 0)
 
+    def go_on(self, stored: int) -> None:
+        """Go on behind the new messages that are stored already."""
+        self._stored = stored
+        self._stopped = False
+
     async def save(self, messages: Sequence[Message]) -> None:
         """Store those of the run's new messages that are not stored yet."""
         fresh = messages[self._stored :]

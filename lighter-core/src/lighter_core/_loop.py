@@ -13,12 +13,13 @@ from ._notes import collect_notes
 from ._setup import LoopSetup
 from ._state import RunState
 from ._tool_calls import answer_calls
+from .errors import HistoryError
 from .events import MessageAdded, TurnEnded, TurnStarted
 from .history import repair_history
 from .limits import reached
 from .messages import AssistantMessage, UserMessage
 from .requests import AgentRequest
-from .results import AgentResponse
+from .results import AgentResponse, RunStatus
 
 __all__ = ["run_loop"]
 
@@ -84,7 +85,7 @@ async def _run(
     try:
         with collect_notes(state.notes):
             await _in_time(setup, state, sink)
-        if setup.chain.has("after_agent"):
+        if setup.chain.has("after_agent") and not state.pending:
             messages = await setup.chain.run(
                 "after_agent", state.messages(), state.context
             )
@@ -92,7 +93,8 @@ async def _run(
     except Exception as error:  # noqa: BLE001 - a declared border: the run
         # Not in a local variable: the error's traceback holds this frame.
         return _ended(state, state.response("failed", error), started)
-    return _ended(state, state.response("completed"), started)
+    status: RunStatus = "paused" if state.pending else "completed"
+    return _ended(state, state.response(status), started)
 
 
 async def _in_time(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
@@ -117,7 +119,9 @@ async def _in_time(setup: LoopSetup, state: RunState, sink: Sink | None) -> None
 
 async def _rounds(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
     await _take_input(setup, state)
-    while True:
+    if state.unanswered():  # of a run that was paused
+        await answer_calls(setup, state, sink)
+    while not state.pending:
         _add_messages(state, sink, state.inbox.take())
         message = await _turn(setup, state, sink)
         if message.tool_calls:
@@ -149,7 +153,7 @@ async def _turn(
     await state.save()  # before anything that it asks for is executed
     if message.tool_calls:
         await answer_calls(setup, state, sink)
-    if details is not None:
+    if details is not None and not state.pending:
         for near in state.limits_near(setup.limits):
             details.emit(near)
         details.emit(TurnEnded(state.turns, message))
@@ -166,6 +170,9 @@ def _add_messages(
 
 
 async def _take_input(setup: LoopSetup, state: RunState) -> None:
+    if state.resumed:
+        await _take_up(state)
+        return
     given = state.input
     if state.journal is not None:
         state.input = [*await state.journal.load(), *given]
@@ -186,6 +193,22 @@ async def _take_input(setup: LoopSetup, state: RunState) -> None:
         )
     if state.journal is not None:  # behind the hooks: they may refuse the input
         await state.journal.begin(given)
+
+
+async def _take_up(state: RunState) -> None:
+    """Let the journal go on behind what was stored before the run paused.
+
+    Raises:
+        HistoryError: When the stored conversation has gone on without it.
+    """
+    if state.journal is None:
+        return
+    if await state.journal.load() != state.context_messages():
+        raise HistoryError(
+            "the stored conversation is not where the run paused: it has gone on, or is"
+            " another one"
+        )
+    state.journal.go_on(len(state.progress.new))
 
 
 def _ended(

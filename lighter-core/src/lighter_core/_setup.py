@@ -11,6 +11,7 @@ from ._journal import Journal
 from ._state import RunState
 from .limits import RunLimits
 from .messages import SystemMessage
+from .pausing import Resumption
 from .provider import Provider
 from .requests import ToolSpec
 from .tools import Tool
@@ -40,4 +41,9 @@ def new_run(
         from ._output import plan_output
 
         plan = plan_output(output)
-    return RunState(history_of(messages), deps, plan, journal)
+    if not isinstance(messages, Resumption):
+        return RunState(history_of(messages), deps, plan, journal)
+    paused = messages.paused
+    state = RunState(list(paused.input), deps, plan, journal, paused.run_id)
+    state.go_on(messages)
+    return state

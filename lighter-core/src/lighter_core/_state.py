@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ._inbox import Inbox
@@ -13,8 +14,9 @@ from ._tool_text import shorten
 from .context import RunContext, RunProgress
 from .errors import OutputError
 from .events import LimitNear
-from .history import interrupted_result
+from .history import INTERRUPTED, interrupted_result
 from .messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from .pausing import WAITING, Decision, PausedRun, PendingCall, Resumption
 from .results import AgentResponse, RunStatus
 
 if TYPE_CHECKING:
@@ -43,19 +45,23 @@ class RunState:
         deps: object,
         plan: OutputPlan | None = None,
         journal: Journal | None = None,
+        run_id: str | None = None,
     ) -> None:
         self.input = messages
         self.plan = plan
         self.journal = journal
         self.progress: RunProgress = RunProgress()
         self.context: RunContext[object] = RunContext(
-            deps=deps, run_id=uuid.uuid4().hex, progress=self.progress
+            deps=deps, run_id=run_id or uuid.uuid4().hex, progress=self.progress
         )
         self.notes: list[str] = []
         self.receipts: dict[str, Receipt] = {}
         self.aborted = False
         self.awaited = False
         self.turns = 0
+        self.resumed = False
+        self.decisions: Mapping[str, Decision] = {}
+        self.pending: list[PendingCall] = []
         self.all_events = False  # whether the stream tells of turns, tokens, limits too
         self.inbox = Inbox()
         self._began = time.monotonic()
@@ -73,6 +79,7 @@ class RunState:
         """Take a complete reply; its calls wait for results now."""
         self._new.append(message)
         self._open = list(message.tool_calls)
+        self.decisions = {}  # ids may come again: what was decided holds for one reply
 
     def add_message(self, message: UserMessage) -> None:
         """Take a message that the user gave while the run went on."""
@@ -175,6 +182,51 @@ class RunState:
         """Take what an `after_agent` hook made of the new messages."""
         self._final = messages
 
+    def go_on(self, resumption: Resumption) -> None:
+        """Take up a paused run where it stood, with what was decided."""
+        paused, progress = resumption.paused, self.progress
+        self.decisions = resumption.decisions
+        self.resumed = True
+        self.turns = progress.model_calls = paused.model_calls
+        progress.calls_by_name = dict(paused.calls_by_name)
+        progress.tool_calls = sum(paused.calls_by_name.values())
+        progress.usage = paused.usage
+        self._new += paused.messages
+        self._open = paused.open_calls
+        self._done = {each.call_id: each for each in paused.results}
+        self._stop_reason = paused.stop_reason
+        self.notes += paused.notes
+
+    def wait_for(self, call: ToolCall, reason: str) -> None:
+        """Note that a call waits for a decision."""
+        self.pending.append(PendingCall(call, reason))
+
+    def uncount_tool_call(self, name: str) -> None:
+        """Take back the count of a call that did not start after all."""
+        self.progress.tool_calls -= 1
+        self.progress.calls_by_name[name] -= 1
+
+    def _paused(self) -> PausedRun | None:
+        if not self.pending:
+            return None
+        return PausedRun(
+            run_id=str(self.context.run_id),
+            input=tuple(self.input),
+            messages=tuple(self._new),
+            results=tuple(self._done.values()),
+            pending=tuple(self.pending),
+            decided={
+                call.call_id: self.decisions[call.call_id]
+                for call in self.unanswered()
+                if call.call_id in self.decisions
+            },
+            model_calls=self.progress.model_calls,
+            calls_by_name=dict(self.progress.calls_by_name),
+            usage=self.progress.usage,
+            stop_reason=self._stop_reason,
+            notes=tuple(self.notes),
+        )
+
     def messages(self) -> list[Message]:
         """Return the new messages, each call answered."""
         if self._final is not None:
@@ -193,11 +245,12 @@ class RunState:
     async def end_journal(self) -> None:
         """Let the journal store the rest: calls that stay without a result are closed."""
         if self.journal is not None:
-            await self.journal.end(self._closed())
+            await self.journal.end(self._new if self.pending else self._closed())
 
     def _closed(self) -> list[Message]:
+        why = WAITING if self.pending else INTERRUPTED
         closing = (
-            self._done.get(call.call_id) or interrupted_result(call)
+            self._done.get(call.call_id) or interrupted_result(call, why)
             for call in self._open
         )
         return [*self._new, *closing]
@@ -218,4 +271,5 @@ class RunState:
             stop_reason=self._stop_reason,
             output=self._output if status == "completed" else None,
             notes=list(self.notes),
+            paused=self._paused() if status == "paused" else None,
         )

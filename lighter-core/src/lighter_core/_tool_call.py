@@ -14,6 +14,7 @@ from ._state import Receipt, RunState
 from ._tool import Tool
 from ._tool_text import shorten
 from .messages import ToolCall, ToolMessage
+from .pausing import ApprovalRequest
 
 __all__ = ["answered"]
 
@@ -27,8 +28,10 @@ async def answered(
     state: RunState,
     call: ToolCall,
     threads: AbstractAsyncContextManager[object] = _NO_ROOM_NEEDED,
-) -> ToolMessage:
+) -> ToolMessage | ApprovalRequest:
     """Execute a call between its hooks, and return its result.
+
+    Or what a hook wants a person to approve; then the tool has not run.
 
     Args:
         setup: The agent's part.
@@ -40,8 +43,16 @@ async def answered(
         BaseException: Whatever a hook raises, and what tools may raise.
     """
     state.check_aborted()
+    decided = state.decisions.get(call.call_id)
+    if decided is False or isinstance(decided, str):
+        told = f"a person denied this call{f': {decided}' if decided else ''}"
+        return _refusal(call, told)
+    if isinstance(decided, ToolCall):
+        call = decided
     started = time.perf_counter()
     result = await _executed(setup, state, call, threads)
+    if isinstance(result, ApprovalRequest):
+        return result
     state.receipts.setdefault(call.call_id, "finished")
     logger.debug(
         "run %s: tool %s %s after %.3f s",
@@ -63,11 +74,16 @@ async def _executed(
     state: RunState,
     call: ToolCall,
     threads: AbstractAsyncContextManager[object],
-) -> ToolMessage:
+) -> ToolMessage | ApprovalRequest:
     """Ask the hooks about a call, execute it, and let them see the result."""
     chain, context = setup.chain, state.context.for_call(call.call_id, call.tool_name)
     execute = partial(_execute, setup, state, call.call_id, threads)
-    decision = await chain.decide(call, context) if chain.has("before_tool") else call
+    decision: ToolCall | ToolMessage | ApprovalRequest = call
+    if chain.has("before_tool"):
+        approved = call.call_id in state.decisions
+        decision = await chain.decide(call, context, approved=approved)
+    if isinstance(decision, ApprovalRequest):
+        return decision
     if isinstance(decision, ToolMessage):
         result = decision
     elif chain.has("around_tool"):

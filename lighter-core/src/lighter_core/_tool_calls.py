@@ -13,6 +13,7 @@ from ._tool_call import answered
 from .errors import LimitExceededError
 from .events import ToolCallFinished, ToolCallStarted
 from .messages import ToolCall
+from .pausing import ApprovalRequest
 
 __all__ = ["answer_calls"]
 
@@ -30,6 +31,9 @@ async def answer_calls(setup: LoopSetup, state: RunState, sink: Sink | None) -> 
         BaseException: What ends the run; what was completed is in the state.
     """
     while calls := state.unanswered():
+        _note_waiting(setup, state, calls)
+        if state.pending:
+            return
         batch = _next_batch(setup, state, calls)
         if sink is not None:
             for call in batch:
@@ -40,6 +44,24 @@ async def answer_calls(setup: LoopSetup, state: RunState, sink: Sink | None) -> 
         else:
             await _answer_together(setup, state, sink, batch)
         await state.save()
+
+
+def _note_waiting(setup: LoopSetup, state: RunState, calls: Sequence[ToolCall]) -> None:
+    """Pause where a hook or the next tool wants a person's approval.
+
+    What else waits for one behind it is told too, so that the person is asked once.
+    """
+    if not state.pending and not _must_wait(setup, state, calls[0]):
+        return
+    known = {each.call.call_id for each in state.pending}
+    for call in calls:
+        if call.call_id not in known and _must_wait(setup, state, call):
+            state.wait_for(call, "")
+
+
+def _must_wait(setup: LoopSetup, state: RunState, call: ToolCall) -> bool:
+    tool = setup.tools.get(call.tool_name)
+    return tool is not None and tool.approval and call.call_id not in state.decisions
 
 
 def _next_batch(
@@ -53,6 +75,8 @@ def _next_batch(
     batch: list[ToolCall] = []
     for call in calls:
         if batch and not (setup.parallel and _may_join(setup, call)):
+            break
+        if batch and _must_wait(setup, state, call):
             break
         try:
             state.count_tool_call(setup.limits, call.tool_name)
@@ -79,6 +103,10 @@ async def _answer(
     threads: AbstractAsyncContextManager[object],
 ) -> None:
     result = await answered(setup, state, call, threads)
+    if isinstance(result, ApprovalRequest):
+        state.uncount_tool_call(call.tool_name)
+        state.wait_for(call, result.reason)
+        return
     state.add_result(result)
     if sink is not None:
         sink.emit(ToolCallFinished(call, result))

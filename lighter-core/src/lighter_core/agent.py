@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ._chain import HookChain
@@ -21,6 +21,7 @@ from ._sync import run_sync
 from .limits import RunLimits
 from .messages import Message, SystemMessage
 from .model import Model
+from .pausing import Decision, PausedRun, Resumption
 from .provider import Provider
 from .requests import JSONObject, JSONValue
 from .results import AgentResponse
@@ -34,7 +35,7 @@ __all__ = ["Agent", "Input", "setup_of"]
 _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
 OutputT = TypeVar("OutputT")
-Input = str | Message | Sequence[Message]
+Input = str | Message | Sequence[Message] | Resumption
 
 
 class Agent:
@@ -132,7 +133,8 @@ class Agent:
         when `run` is called and never changed.
 
         Args:
-            messages: A user's text, one message, or the whole history.
+            messages: A user's text, one message, or the whole history; or a paused run
+                with decisions, from `PausedRun.decide`.
             output: The form of the final answer: a pydantic model, another type that
                 pydantic can validate, or a JSON Schema (with the extra
                 `lighter-core[jsonschema]`). The value is the response's `output`. An
@@ -291,6 +293,75 @@ class Agent:
         setup, state = self._setup, new_run(messages, output, deps)
         need_running_loop("agent.start", instead="agent.run_sync")
         return RunHandle(lambda: run_loop(setup, state, None), state)
+
+    @overload
+    def resume(
+        self,
+        paused: AgentResponse[Any] | PausedRun,
+        decisions: Mapping[str, Decision],
+        /,
+        *,
+        deps: object = None,
+    ) -> Coroutine[Any, Any, AgentResponse]: ...
+
+    @overload
+    def resume(
+        self,
+        paused: AgentResponse[Any] | PausedRun,
+        decisions: Mapping[str, Decision],
+        /,
+        *,
+        output: type[OutputT],
+        deps: object = None,
+    ) -> Coroutine[Any, Any, AgentResponse[OutputT]]: ...
+
+    @overload
+    def resume(
+        self,
+        paused: AgentResponse[Any] | PausedRun,
+        decisions: Mapping[str, Decision],
+        /,
+        *,
+        output: JSONObject,
+        deps: object = None,
+    ) -> Coroutine[Any, Any, AgentResponse[JSONValue]]: ...
+
+    def resume(
+        self,
+        paused: AgentResponse[Any] | PausedRun,
+        decisions: Mapping[str, Decision],
+        /,
+        *,
+        output: object = None,
+        deps: object = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """Go on with a paused run once a person has decided, and return its response.
+
+        The response's messages are all of the run's, those of the paused response
+        included: they take the place of those. Nothing that had a result runs again.
+        `stream`, `start` and the synchronous ways take `paused.decide(decisions)`.
+
+        Args:
+            paused: The paused response, or its `paused`, which travels as JSON.
+            decisions: A decision for each pending call, by its call id.
+            output: As in `run`; give the same form again.
+            deps: As in `run`; give the same again.
+
+        Raises:
+            ValueError: When the run is not paused, or the decisions do not fit.
+
+        Example:
+            ```python
+            response = await agent.run("Delete the old backups.")
+            if response.status == "paused":
+                answers = {each.call.call_id: ask(each) for each in response.pending}
+                response = await agent.resume(response, answers)
+            ```
+        """
+        run = paused.paused if isinstance(paused, AgentResponse) else paused
+        if run is None:
+            raise ValueError("the run is not paused: there is nothing to resume")
+        return self.run(run.decide(decisions), output=output, deps=deps)  # type: ignore[call-overload,no-any-return]
 
     async def aclose(self) -> None:
         """Close the provider's connections; the agent can be used again after it."""

@@ -66,12 +66,12 @@ class RepairedHistory:
     notes: list[str]
 
 
-def interrupted_result(call: ToolCall) -> ToolMessage:
+def interrupted_result(call: ToolCall, text: str = INTERRUPTED) -> ToolMessage:
     """Return the error result that closes a call which never got one."""
     return ToolMessage(
         call_id=call.call_id,
         tool_name=call.tool_name,
-        tool_output=INTERRUPTED,
+        tool_output=text,
         is_error=True,
     )
 

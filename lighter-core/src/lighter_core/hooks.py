@@ -20,6 +20,7 @@ from .messages import (
     ToolCall,
     ToolMessage,
 )
+from .pausing import ApprovalRequest
 from .requests import AgentRequest, ModelRequest
 
 __all__ = [
@@ -71,7 +72,10 @@ _RETURNS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "before_model": ((ModelRequest,), "a ModelRequest"),
     "after_model": ((AssistantMessage,), "an AssistantMessage"),
     "after_agent": ((list, tuple), "a list of messages"),
-    "before_tool": ((ToolCall, ToolMessage), "a ToolCall or a ToolMessage"),
+    "before_tool": (
+        (ToolCall, ToolMessage, ApprovalRequest),
+        "a ToolCall, a ToolMessage or an ApprovalRequest",
+    ),
     "after_tool": ((ToolMessage,), "a ToolMessage"),
     "around_model": ((AssistantMessage,), "an AssistantMessage"),
     "around_tool": ((ToolMessage,), "a ToolMessage"),

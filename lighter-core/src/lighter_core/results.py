@@ -22,6 +22,7 @@ from .events import (
     UsageUpdated,
 )
 from .messages import AssistantMessage, Message, Usage
+from .pausing import PausedRun, PendingCall
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -46,7 +47,7 @@ class AgentResponse(Generic[OutputT_co]):
     Attributes:
         status: `"completed"` when the loop ended normally, which does not say that
             every tool succeeded; `"failed"` when a model call, a hook or a limit
-            ended it.
+            ended it; `"paused"` when a call waits for a person's approval.
         messages: The new messages only: neither the input nor the system prompt. Each
             tool call among them is answered, so they can be appended to the history as
             they are, after a failure too.
@@ -56,6 +57,9 @@ class AgentResponse(Generic[OutputT_co]):
         output: The final answer in the form that `output=` asked for; `None` without
             it, and when the run failed.
         notes: What Lighter had to change or could not keep, one sentence each.
+        paused: Of a run with status `"paused"`: what waits, and all that it needs to go
+            on with `Agent.resume`. In `messages` the calls that wait are closed with an
+            error result that says so, in case it never does.
     """
 
     status: RunStatus
@@ -65,7 +69,13 @@ class AgentResponse(Generic[OutputT_co]):
     stop_reason: str | None = None
     output: OutputT_co | None = None
     notes: list[str] = field(default_factory=list[str])
+    paused: PausedRun | None = None
     type: Literal["response"] = "response"
+
+    @property
+    def pending(self) -> tuple[PendingCall, ...]:
+        """The calls that wait for a decision."""
+        return () if self.paused is None else self.paused.pending
 
     @property
     def text(self) -> str:

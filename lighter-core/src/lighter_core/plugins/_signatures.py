@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from ..context import RunContext
 from ..hooks import CallModel, CallTool
 from ..messages import AssistantMessage, Message, ToolCall, ToolMessage
+from ..pausing import ApprovalRequest
 from ..provider import Provider
 from ..requests import AgentRequest, ModelRequest
 from ..results import AgentResponse
@@ -206,7 +207,8 @@ AfterAgent = TypeVar(
     "AfterAgent", bound=_OfMessages[list[Message], _Now[Sequence[Message] | None]]
 )
 BeforeTool = TypeVar(
-    "BeforeTool", bound=_OfCall[ToolCall, _Now[ToolCall | ToolMessage | None]]
+    "BeforeTool",
+    bound=_OfCall[ToolCall, _Now[ToolCall | ToolMessage | ApprovalRequest | None]],
 )
 AfterTool = TypeVar(
     "AfterTool", bound=_OfMessage[ToolMessage, _Now[ToolMessage | None]]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..context import RunContext
     from ..hooks import CallModel, CallTool
     from ..messages import AssistantMessage, Message, ToolCall, ToolMessage
+    from ..pausing import ApprovalRequest
     from ..provider import Provider
     from ..requests import AgentRequest, ModelRequest
     from ..results import AgentResponse
@@ -74,12 +75,13 @@ def after_agent(
 @hookspec
 def before_tool(
     call: ToolCall, run: RunContext[object]
-) -> ToolCall | ToolMessage | None:
+) -> ToolCall | ToolMessage | ApprovalRequest | None:
     """Run before every tool execution, and decide about it.
 
     A `ToolCall` replaces the call, and all other hooks are asked about the new one. A
     `ToolMessage` answers it instead of the tool, and no hook is asked after that: who
-    denies, wins. Both keep the `call_id`. A hook that raises fails the run; the tool
+    denies, wins. An `ApprovalRequest` pauses the run until a person has decided, when no
+    other hook denies. All keep the `call_id`. A hook that raises fails the run; the tool
     does not run.
     """
 
