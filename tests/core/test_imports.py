@@ -83,6 +83,7 @@ LAYERS = {
     "_setup": 6,
     "_tool_call": 6,
     "_tool_calls": 6,
+    "_agent_tool": 8,
     "agent": 8,
     "adapters._answers": 9,
     "adapters._bodies": 9,

@@ -121,7 +121,7 @@ from .requests import (
     ToolChoice,
     ToolSpec,
 )
-from .results import AgentResponse, AgentStreamEvent, RunStatus
+from .results import AgentResponse, AgentStreamEvent, NestedEvent, RunStatus
 from .tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
@@ -177,6 +177,7 @@ __all__ = [
     "ModelErrorCode",
     "ModelRequest",
     "NativeContext",
+    "NestedEvent",
     "OutputError",
     "OutputSpec",
     "PausedRun",

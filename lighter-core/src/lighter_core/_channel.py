@@ -43,15 +43,16 @@ class Sink(Protocol):
 
 
 class Channel:
-    """One producer, one consumer, one event loop."""
+    """Producers, one consumer, one event loop."""
 
     __slots__ = ("_buffer", "_closed", "_parked", "_waiter", "_wants_room")
 
     def __init__(self) -> None:
         self._buffer: deque[AgentStreamEvent] = deque()
         self._waiter: asyncio.Future[None] | None = None  # of the consumer
-        self._parked: asyncio.Future[None] | None = None  # of the producer
-        self._wants_room = False
+        # Of the producers: a run, and agents that are its tools at the same time.
+        self._parked: set[asyncio.Future[None]] = set()
+        self._wants_room = 0
         self._closed = False
 
     # The producer's side.
@@ -75,12 +76,12 @@ class Channel:
         Raises:
             CancelledError: When the consumer has closed the channel.
         """
-        self._wants_room = True
+        self._wants_room += 1
         try:
             while self._closed or len(self._buffer) >= _ROOM:
                 await self._park()
         finally:
-            self._wants_room = False
+            self._wants_room -= 1
 
     async def barrier(self) -> None:
         """Wait until the consumer has read everything and asks for more.
@@ -102,11 +103,12 @@ class Channel:
     async def _park(self) -> None:
         if self._closed:  # a cancellation that something swallowed must not be lost
             raise asyncio.CancelledError("the stream was closed")
-        self._parked = asyncio.get_running_loop().create_future()
+        parked = asyncio.get_running_loop().create_future()
+        self._parked.add(parked)
         try:
-            await self._parked
+            await parked
         finally:
-            self._parked = None
+            self._parked.discard(parked)
 
     # The consumer's side.
 
@@ -149,8 +151,9 @@ class Channel:
             self._waiter = None
 
     def _wake_producer(self) -> None:
-        if self._parked is not None and not self._parked.done():
-            self._parked.set_result(None)
+        for parked in self._parked:
+            if not parked.done():
+                parked.set_result(None)
 
     def _wake_consumer(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -56,7 +56,7 @@ async def _recorded(
     setup: LoopSetup, state: RunState, sink: Sink | None
 ) -> AgentResponse[object]:
     if sink is not None:
-        state.progress.tell = teller(sink)
+        state.progress.sink, state.progress.tell = sink, teller(sink)
     try:
         return await _run(setup, state, sink)
     finally:

@@ -108,11 +108,11 @@ class RunState:
         A hook may put another message in its place, but the tokens were spent.
         """
         self._stop_reason = message.stop_reason
-        if message.usage is not None:
-            known = self.progress.usage
-            self.progress.usage = (
-                message.usage if known is None else known + message.usage
-            )
+        progress: RunProgress | None = self.progress
+        while progress is not None and message.usage is not None:
+            known = progress.usage
+            progress.usage = message.usage if known is None else known + message.usage
+            progress = progress.parent
 
     def add_result(self, message: ToolMessage) -> None:
         """Take the result of an open call; results stand in call order."""

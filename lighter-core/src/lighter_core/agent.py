@@ -363,6 +363,31 @@ class Agent:
             raise ValueError("the run is not paused: there is nothing to resume")
         return self.run(run.decide(decisions), output=output, deps=deps)  # type: ignore[call-overload,no-any-return]
 
+    def as_tool(
+        self, name: str, description: str, *, timeout: float | None = None
+    ) -> Tool:
+        """Return a tool with which another agent hands a task to this one.
+
+        Each call is a run of its own, on the task's text alone, with the outer run's
+        `deps`. Its last text is the result, its tokens count for the outer run too, and
+        whoever streams that sees its events as `NestedEvent`s. When it fails, the tool
+        does; a tool that wants a person's approval cannot get it there.
+
+        Args:
+            name: The tool's name.
+            description: When and why to use it, for the outer model.
+            timeout: Seconds that one call may take, as in `Tool`.
+
+        Example:
+            ```python
+            research = Agent("claude", tools=[search])
+            chief = Agent("openai", tools=[research.as_tool("research", "Look things up.")])
+            ```
+        """
+        from ._agent_tool import agent_tool
+
+        return agent_tool(self._setup, name, description, timeout)
+
     async def aclose(self) -> None:
         """Close the provider's connections; the agent can be used again after it."""
         await self._model.aclose()
@@ -384,4 +409,4 @@ class Agent:
 
 def setup_of(agent: Agent) -> LoopSetup:
     """Return the agent's part of a run, for whoever runs the loop in another way."""
-    return agent._setup  # noqa: SLF001 - of this module
+    return agent._setup  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

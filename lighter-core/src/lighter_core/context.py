@@ -22,6 +22,8 @@ class RunProgress:
         "input",
         "model_calls",
         "new",
+        "parent",
+        "sink",
         "tell",
         "tool_calls",
         "usage",
@@ -32,6 +34,8 @@ class RunProgress:
         self.tool_calls: int = 0
         self.calls_by_name: dict[str, int] = {}
         self.usage: Usage | None = None
+        self.parent: RunProgress | None = None  # of the run whose tool this run is
+        self.sink: object = None  # where its events go, if anybody reads them
         self.tell: Callable[[ToolProgress], None] | None = None
         self.input: list[Message] = []
         self.new: list[Message] = []

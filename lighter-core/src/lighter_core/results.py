@@ -35,7 +35,13 @@ else:  # defaults of type variables are for type checkers; Python has them from 
     OutputT_co = TypeVar("OutputT_co", covariant=True)
     AnyOutputT = TypeVar("AnyOutputT")
 
-__all__ = ["AgentResponse", "AgentStreamEvent", "OutputT_co", "RunStatus"]
+__all__ = [
+    "AgentResponse",
+    "AgentStreamEvent",
+    "NestedEvent",
+    "OutputT_co",
+    "RunStatus",
+]
 
 RunStatus: TypeAlias = Literal["completed", "failed", "paused"]
 
@@ -101,6 +107,22 @@ class AgentResponse(Generic[OutputT_co]):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class NestedEvent:
+    """An event of an agent that runs as a tool of this one.
+
+    Attributes:
+        call_id: The call that it answers.
+        tool_name: The agent's name as a tool.
+        event: The event; of a nested agent's own nested agent again a `NestedEvent`.
+    """
+
+    call_id: str
+    tool_name: str
+    event: AgentStreamEvent
+    type: Literal["nested"] = field(default="nested", kw_only=True)
+
+
 AgentStreamEvent: TypeAlias = (
     TextDelta
     | ReasoningDelta
@@ -115,6 +137,7 @@ AgentStreamEvent: TypeAlias = (
     | UsageUpdated
     | LimitNear
     | MessageAdded
+    | NestedEvent
     | AgentResponse[AnyOutputT]
 )
 """An event of an agent's stream; `AgentStreamEvent[Book]` ends with such an output."""
