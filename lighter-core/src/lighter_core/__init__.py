@@ -22,13 +22,11 @@ import logging
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING
 
-from ._explain import explain_replay
 from ._handle import RunHandle
 from ._state import Receipt
 from ._stream import AgentStream, SyncAgentStream
 from .agent import Agent
 from .context import RunContext
-from .documents import messages_from_json, messages_to_json
 from .errors import (
     HistoryError,
     HookError,
@@ -125,6 +123,7 @@ from .results import AgentResponse, AgentStreamEvent, NestedEvent, RunStatus
 from .tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
+    from ._explain import explain_replay as explain_replay
     from .documents import messages_from_json as messages_from_json
     from .documents import messages_to_json as messages_to_json
     from .plugins.marks import hookimpl as hookimpl
@@ -248,6 +247,7 @@ _LATE = {
     "PluginState": "plugins.registry",
     "Registry": "plugins.registry",
     "default_registry": "plugins.registry",
+    "explain_replay": "_explain",
     "hookimpl": "plugins.marks",
     "load_hooks": "plugins.registry",
     "load_tools": "plugins.registry",

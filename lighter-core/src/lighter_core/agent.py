@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ._chain import HookChain
@@ -36,6 +37,8 @@ _DEFAULT_PROMPT = "You are a helpful assistant."
 _DEFAULT_LIMITS = RunLimits()
 OutputT = TypeVar("OutputT")
 Input = str | Message | Sequence[Message] | Resumption
+_Paused = AgentResponse[Any] | PausedRun
+_Decisions = Mapping[str, Decision]
 
 
 class Agent:
@@ -171,10 +174,8 @@ class Agent:
         Raises:
             RuntimeError: When called inside a run that `run_sync` started, on its loop.
         """
-        state = new_run(messages, output, deps)
-        return run_sync(
-            lambda: run_loop(self._setup, state, None), instead="await agent.run(…)"
-        )
+        run = partial(run_loop, self._setup, new_run(messages, output, deps), None)
+        return run_sync(run, instead="await agent.run(…)")
 
     @overload
     def stream(
@@ -264,10 +265,7 @@ class Agent:
         """Return the stream for synchronous code: `with … as stream: for event in …`."""
         setup, state = self._setup, new_run(messages, output, deps)
         state.all_events = all_events
-        run: AgentStream[Any] = AgentStream(
-            lambda sink: run_loop(setup, state, sink), state
-        )
-        return SyncAgentStream(run)
+        return SyncAgentStream(AgentStream(partial(run_loop, setup, state), state))
 
     @overload
     def start(self, messages: Input, /, *, deps: object = None) -> RunHandle: ...
@@ -296,19 +294,14 @@ class Agent:
 
     @overload
     def resume(
-        self,
-        paused: AgentResponse[Any] | PausedRun,
-        decisions: Mapping[str, Decision],
-        /,
-        *,
-        deps: object = None,
+        self, paused: _Paused, decisions: _Decisions, /, *, deps: object = None
     ) -> Coroutine[Any, Any, AgentResponse]: ...
 
     @overload
     def resume(
         self,
-        paused: AgentResponse[Any] | PausedRun,
-        decisions: Mapping[str, Decision],
+        paused: _Paused,
+        decisions: _Decisions,
         /,
         *,
         output: type[OutputT],
@@ -318,8 +311,8 @@ class Agent:
     @overload
     def resume(
         self,
-        paused: AgentResponse[Any] | PausedRun,
-        decisions: Mapping[str, Decision],
+        paused: _Paused,
+        decisions: _Decisions,
         /,
         *,
         output: JSONObject,
@@ -328,8 +321,8 @@ class Agent:
 
     def resume(
         self,
-        paused: AgentResponse[Any] | PausedRun,
-        decisions: Mapping[str, Decision],
+        paused: _Paused,
+        decisions: _Decisions,
         /,
         *,
         output: object = None,
@@ -344,8 +337,8 @@ class Agent:
         Args:
             paused: The paused response, or its `paused`, which travels as JSON.
             decisions: A decision for each pending call, by its call id.
-            output: As in `run`; give the same form again.
-            deps: As in `run`; give the same again.
+            output: As in `run`; give the same again, and the same `deps`.
+            deps: As in `run`.
 
         Raises:
             ValueError: When the run is not paused, or the decisions do not fit.
@@ -358,10 +351,10 @@ class Agent:
                 response = await agent.resume(response, answers)
             ```
         """
-        run = paused.paused if isinstance(paused, AgentResponse) else paused
-        if run is None:
+        waiting = paused.paused if isinstance(paused, AgentResponse) else paused
+        if waiting is None:
             raise ValueError("the run is not paused: there is nothing to resume")
-        return self.run(run.decide(decisions), output=output, deps=deps)  # type: ignore[call-overload,no-any-return]
+        return self.run(waiting.decide(decisions), output=output, deps=deps)  # type: ignore[call-overload,no-any-return]
 
     def as_tool(
         self, name: str, description: str, *, timeout: float | None = None
@@ -377,12 +370,6 @@ class Agent:
             name: The tool's name.
             description: When and why to use it, for the outer model.
             timeout: Seconds that one call may take, as in `Tool`.
-
-        Example:
-            ```python
-            research = Agent("claude", tools=[search])
-            chief = Agent("openai", tools=[research.as_tool("research", "Look things up.")])
-            ```
         """
         from ._agent_tool import agent_tool
 
