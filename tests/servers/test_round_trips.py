@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from support.histories import valid_histories
 from support.loopback import Loopback
 from support.recordings import REASON, Exchange, exchanges
 from support.servers import body_of, make_model
@@ -25,8 +28,6 @@ from lighter_core import (
     messages_to_json,
 )
 
-pytestmark = pytest.mark.recordings
-
 VENDORS = {
     "anthropic-messages": "claude",
     "openai-responses": "openai",
@@ -41,6 +42,14 @@ REPLIES = {  # how many of the recordings end in a reply
     "openai-chat": 25,
     "deepseek-chat": 25,
 }
+
+
+@pytest.fixture
+def models() -> dict[str, Model]:
+    """A model of each provider; nothing is sent."""
+    return {
+        name: make_model(name, "https://api.example/v1") for name in VENDORS.values()
+    }
 
 
 async def decoded(vendor: str) -> tuple[Model, list[AssistantMessage]]:
@@ -85,6 +94,7 @@ def conversation(replies: list[AssistantMessage]) -> list[Message]:
     return history
 
 
+@pytest.mark.recordings
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_recorded_replies_survive_json(vendor: str) -> None:
     """Each alone and all together: equal messages, and the same body letter by letter."""
@@ -105,6 +115,7 @@ def test_recorded_replies_survive_json(vendor: str) -> None:
         assert body_of(model, again) == body
 
 
+@pytest.mark.recordings
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_each_prefix_gives_the_same_request_after_json(vendor: str) -> None:
     if not exchanges(vendor):
@@ -118,3 +129,18 @@ def test_each_prefix_gives_the_same_request_after_json(vendor: str) -> None:
             continue
         again = messages_from_json(json.dumps(json.loads(messages_to_json(prefix))))
         assert body_of(model, again) == body_of(model, prefix)
+
+
+@given(valid_histories())
+@settings(
+    max_examples=int(os.environ.get("LIGHTER_HISTORIES", "100")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_generated_histories_give_the_same_request_after_json(
+    models: dict[str, Model], history: list[Message]
+) -> None:
+    again = messages_from_json(messages_to_json(history))
+    assert again == history
+    for model in models.values():
+        assert body_of(model, again) == body_of(model, history)
