@@ -6,6 +6,7 @@
 #   make test                     the test suite, on the interpreter at hand
 #   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
 #   make fuzz                     the adapters against 10,000 damaged replies each
+#   make torture                  every harness of docs/reliability.md in full; renews its table
 #   make check                    formatting, linting, types
 #   make model                    fetch the small model that `demo` and some tests use
 #   make torture-sessions         kill agents with stored conversations 100 times a store
@@ -26,7 +27,7 @@ inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/py
 run := $(VENV)/bin/python
 tools := $(VENV)-build
 
-.PHONY: demo test test-all smoke check format fuzz coverage model servers build changelog \
+.PHONY: demo test test-all smoke check format fuzz torture coverage model servers build changelog \
 	release clean bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
@@ -70,6 +71,9 @@ fuzz: $(VENV)/.made-test
 
 torture-sessions: $(VENV)/.made-test
 	LIGHTER_KILLS=100 $(run) -m pytest tests/sessions/test_kill.py
+
+torture: $(VENV)/.made-test
+	LIGHTER_TORTURE=full $(run) -m pytest tests/torture tests/faults
 
 coverage: $(VENV)/.made-test
 	$(run) -m coverage run -m pytest $(TESTS)
