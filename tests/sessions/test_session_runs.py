@@ -109,6 +109,58 @@ async def test_nothing_is_executed_before_its_call_is_stored(
     assert seen == [["user", "assistant"], ["user", "assistant", "tool"]]
 
 
+async def test_results_of_parallel_tools_are_stored_in_call_order(
+    store: SQLiteStore,
+) -> None:
+    """Each as soon as those before it are there; a later one waits for them."""
+    finished = [asyncio.Event() for _ in range(3)]
+    seen: list[list[str]] = []
+
+    @tool
+    async def wait(number: int) -> int:
+        """Wait for a turn."""
+        await finished[number].wait()
+        return number
+
+    calls = [ToolCall(f"c{n}", "wait", f'{{"number": {n}}}') for n in range(3)]
+    provider = FakeProvider([Turn(tool_calls=calls), "Done."])
+    agent = Agent(provider, tools=[wait], parallel_tools=True)
+    run = asyncio.create_task(Session(agent, store, "chat").run("Go"))
+    for number in (1, 0, 2):
+        finished[number].set()
+        await asyncio.sleep(0.05)
+        results = [m for m in await stored_or_none(store) if m.role == "tool"]
+        seen.append([m.tool_output for m in results])
+    (await run).raise_if_failed()
+    assert seen == [[], ["0", "1"], ["0", "1", "2"]]
+    assert check_history(await stored(store)) == []
+
+
+async def test_parallel_tools_that_are_cancelled_leave_each_message_once(
+    store: SQLiteStore,
+) -> None:
+    for steps in range(12):
+        calls = [ToolCall(f"c{n}", "add", '{"a": 1, "b": 2}') for n in range(4)]
+        provider = FakeProvider([Turn(tool_calls=calls), "Done.", "Fine."])
+        agent = Agent(provider, tools=[add], parallel_tools=True)
+        session = Session(agent, store, f"chat-{steps}")
+        task = asyncio.create_task(session.run("Go"))
+        await asyncio.sleep(steps * 0.002)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        messages = await session.messages()
+        assert messages == (await stored(store, session.id) if messages else [])
+        assert check_history(messages) == []
+
+
+async def stored_or_none(store: SQLiteStore) -> list[Message]:
+    try:
+        return await stored(store)
+    except SessionNotFoundError:
+        return []
+
+
 async def test_the_input_is_stored_before_the_model_is_called(
     store: SQLiteStore,
 ) -> None:

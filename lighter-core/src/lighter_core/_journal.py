@@ -43,6 +43,7 @@ class Journal:
         self._keeper = keeper
         self._stored = 0
         self._stopped = True  # nothing can be added before the input is stored
+        self._turn = asyncio.Lock()  # tools that run side by side finish side by side
 
     async def load(self) -> list[Message]:
         """Return what was said before the run."""
@@ -58,10 +59,14 @@ class Journal:
         self._stopped = False
 
     async def save(self, messages: Sequence[Message]) -> None:
-        """Store those of the run's new messages that are not stored yet."""
-        fresh = messages[self._stored :]
-        if fresh and not self._stopped:
-            await self._write(self._keeper.add(fresh), len(fresh))
+        """Store those of the run's new messages that are not stored yet.
+
+        Nothing is stored after a write that failed: it has failed the run.
+        """
+        async with self._turn:
+            fresh = messages[self._stored :]
+            if fresh and not self._stopped:
+                await self._write(self._keeper.add(fresh), len(fresh))
 
     async def end(self, messages: Sequence[Message]) -> None:
         """Store the rest at the end of a run; a failure is logged, not raised.

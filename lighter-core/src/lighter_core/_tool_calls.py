@@ -43,7 +43,6 @@ async def answer_calls(setup: LoopSetup, state: RunState, sink: Sink | None) -> 
             await _answer(setup, state, sink, batch[0], nullcontext())
         else:
             await _answer_together(setup, state, sink, batch)
-        await state.save()
 
 
 def _note_waiting(setup: LoopSetup, state: RunState, calls: Sequence[ToolCall]) -> None:
@@ -108,6 +107,7 @@ async def _answer(
         state.wait_for(call, result.reason)
         return
     state.add_result(result)
+    await state.save()
     if sink is not None:
         sink.emit(ToolCallFinished(call, result))
 
