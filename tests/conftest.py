@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
 from support.faults import keywords
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a shell's background: the programs that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
