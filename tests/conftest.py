@@ -8,7 +8,6 @@ import signal
 import pytest
 from support.faults import keywords
 
-
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background: the programs that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
