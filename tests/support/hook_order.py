@@ -21,6 +21,7 @@ from typing import Any
 from lighter_core import (
     Agent,
     AgentResponse,
+    ApprovalRequest,
     ModelError,
     RunLimits,
     ToolCall,
@@ -266,6 +267,10 @@ async def _answer(call: ToolCall, call_tool: Any) -> ToolMessage:
     return ToolMessage(call_id="", tool_name=call.tool_name, tool_output="answered")
 
 
+def _ask(call: ToolCall) -> ApprovalRequest:
+    return ApprovalRequest("the person shall see it")
+
+
 Gate = tuple[str, Callable[..., Any]]
 
 GATES: list[tuple[str, list[Gate], bool]] = [
@@ -295,6 +300,17 @@ GATES: list[tuple[str, list[Gate], bool]] = [
     ("raises; allows", [("before_tool", _raise), ("before_tool", _allow)], False),
     ("allows; raises", [("before_tool", _allow), ("before_tool", _raise)], False),
     ("returns `False`", [("before_tool", _wrong)], False),
+    ("asks for approval", [("before_tool", _ask)], False),
+    (
+        "asks for approval; denies",
+        [("before_tool", _ask), ("before_tool", _deny)],
+        False,
+    ),
+    (
+        "denies; asks for approval",
+        [("before_tool", _deny), ("before_tool", _ask)],
+        False,
+    ),
     ("denies, slowly", [("before_tool", _deny_slowly)], False),
     (
         "is still thinking; the run is cancelled",
