@@ -7,7 +7,14 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-from lighter_core import Agent, AgentResponse, AgentStream, Message, UserMessage
+from lighter_core import (
+    Agent,
+    AgentResponse,
+    AgentStream,
+    Message,
+    SyncAgentStream,
+    UserMessage,
+)
 from lighter_core.requests import JSONValue
 from lighter_core.sessions import (
     Entry,
@@ -56,7 +63,9 @@ async def talk() -> None:
             await session.run("x", output={"type": "object"}), AgentResponse[JSONValue]
         )
         assert_type(session.run_sync("x", output=Sum).output, Sum | None)
-        assert_type(session.stream("x"), AgentStream)
+        assert_type(session.stream("x", all_events=True), AgentStream)
+        assert_type(session.stream("x", output=Sum), AgentStream[Sum])
+        assert_type(session.stream_sync("x", output=Sum), SyncAgentStream[Sum])
         assert_type(await session.messages(), list[Message])
         assert_type(await session.fork(), Session)
         Session(agent, agent)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from .._journal import Journal
@@ -144,21 +145,90 @@ class Session:
             lambda: run_loop(setup, state, None), instead="await session.run(…)"
         )
 
+    @overload
     def stream(
-        self, messages: Input, /, *, output: object = None, deps: object = None
-    ) -> AgentStream:
+        self, messages: Input, /, *, deps: object = None, all_events: bool = False
+    ) -> AgentStream: ...
+
+    @overload
+    def stream(
+        self,
+        messages: Input,
+        /,
+        *,
+        output: type[OutputT],
+        deps: object = None,
+        all_events: bool = False,
+    ) -> AgentStream[OutputT]: ...
+
+    @overload
+    def stream(
+        self,
+        messages: Input,
+        /,
+        *,
+        output: JSONObject,
+        deps: object = None,
+        all_events: bool = False,
+    ) -> AgentStream[JSONValue]: ...
+
+    def stream(
+        self,
+        messages: Input,
+        /,
+        *,
+        output: object = None,
+        deps: object = None,
+        all_events: bool = False,
+    ) -> AgentStream[Any]:
         """Return the stream of a run; as `run` and `Agent.stream`.
 
         What was completed is stored when the stream has ended or was closed.
         """
         setup, state = setup_of(self._agent), self._run(messages, output, deps)
-        return AgentStream(lambda sink: run_loop(setup, state, sink), state)
+        state.all_events = all_events
+        return AgentStream(partial(run_loop, setup, state), state)
+
+    @overload
+    def stream_sync(
+        self, messages: Input, /, *, deps: object = None, all_events: bool = False
+    ) -> SyncAgentStream: ...
+
+    @overload
+    def stream_sync(
+        self,
+        messages: Input,
+        /,
+        *,
+        output: type[OutputT],
+        deps: object = None,
+        all_events: bool = False,
+    ) -> SyncAgentStream[OutputT]: ...
+
+    @overload
+    def stream_sync(
+        self,
+        messages: Input,
+        /,
+        *,
+        output: JSONObject,
+        deps: object = None,
+        all_events: bool = False,
+    ) -> SyncAgentStream[JSONValue]: ...
 
     def stream_sync(
-        self, messages: Input, /, *, output: object = None, deps: object = None
-    ) -> SyncAgentStream:
+        self,
+        messages: Input,
+        /,
+        *,
+        output: object = None,
+        deps: object = None,
+        all_events: bool = False,
+    ) -> SyncAgentStream[Any]:
         """Return the stream for synchronous code; as `stream`."""
-        return SyncAgentStream(self.stream(messages, output=output, deps=deps))
+        setup, state = setup_of(self._agent), self._run(messages, output, deps)
+        state.all_events = all_events
+        return SyncAgentStream(AgentStream(partial(run_loop, setup, state), state))
 
     def _run(self, messages: Input, output: object, deps: object) -> RunState:
         journal = Journal(_StoredRun(self._store, self._id))
