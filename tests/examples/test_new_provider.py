@@ -95,8 +95,8 @@ def test_names_are_brought_into_normal_form(
         ("OpenAI", "belongs to lighter-openai"),
         ("openai_chat", "belongs to lighter-openai"),
         ("lighter-claude", "belongs to lighter-claude"),
-        ("core", "belongs to lighter-core"),
-        ("conformance", "belongs to lighter-conformance"),
+        ("replay", "belongs to lighter-core"),
+        *[(each.name, f"belongs to {each.name}") for each in ROOT.glob("lighter-*")],
     ],
 )
 def test_names_that_cannot_be_are_refused(

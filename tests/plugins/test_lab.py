@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from lighter_core import (
     hookimpl,
 )
 from lighter_core.plugins import registry as registry_module
+from lighter_core.plugins._entries import FIRST_PARTY
 from lighter_core.testing import FakeProvider, Turn
 
 from .conftest import PROVIDER, Lab
@@ -378,6 +381,21 @@ def test_one_name_served_by_two_distributions_is_an_error(
     assert len(sys.modules["same_two"].seen) == 1
     with pytest.raises(PluginNotFoundError, match="these do: acme-one, acme-two"):
         Model.from_name("same", dist="acme-three")
+
+
+def test_the_page_names_all_reserved_names() -> None:
+    """Whoever publishes a plugin reads there what is taken."""
+    page = Path(__file__).parents[2] / "docs" / "plugins.md"
+    listed = page.read_text("utf-8").partition("**Reserved names** are")[2]
+    names = re.findall(r"`([^`]+)`", listed.partition("in any spelling")[0])
+    assert names == sorted(FIRST_PARTY)
+
+
+def test_an_unknown_provider_brings_up_no_package_that_is_there() -> None:
+    """The core has said it, so it is installed."""
+    with pytest.raises(PluginNotFoundError, match="lighter-openai") as caught:
+        Registry().resolve("providers", "xyzzy")
+    assert "lighter-core" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["claude", "deepseek", "openai"])

@@ -33,7 +33,8 @@ _HTTP_FILES: Mapping[str, str] = {
     "tests/test_provider.py": "http_test_provider.py",
 }
 
-_TAKEN = {*FIRST_PARTY, "core", "conformance"}
+_TAKEN = {*FIRST_PARTY, "core", "conformance", "sqlalchemy"}
+"""Names whose distribution, `lighter-NAME`, is one of Lighter's own."""
 
 _LONGEST = 28  # a longer name would break the lines of what is written
 

@@ -58,7 +58,7 @@ def _unknown(kind: str, name: str, names: Collection[str]) -> str:
         if near[0] not in names:
             text += f" (pip install {known[near[0]]})"
     elif known:
-        packages = ", ".join(sorted(set(known.values())))
+        packages = ", ".join(sorted({*known.values()} - {"lighter-core"}))
         text += f" Lighter's own are in the packages {packages} (pip install …)"
     return text
 
