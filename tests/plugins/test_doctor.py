@@ -412,16 +412,33 @@ def test_as_a_program_on_a_terminal_that_knows_ascii_only(lab: Lab) -> None:
     assert done.stdout.isascii()
 
 
-def test_wrong_usage_ends_with_two() -> None:
-    """As argparse has it; the help names the commands and imports none of them."""
-    for words in (
-        [], ["nope"], ["doctor", "--nope"], ["doctor", "a", "b"],
-        ["doctor", "--timeout", "0"], ["doctor", "--timeout", "x"],
-        ["doctor", "--timeout", "nan"],
-    ):  # fmt: skip
-        done = run(*words)
-        assert done.returncode == 2
-        assert b"usage: python -m lighter_core" in done.stderr
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "required: COMMAND"),
+        ("nope", "invalid choice: 'nope'"),
+        ("doctor --nope", "unrecognized arguments: --nope"),
+        ("doctor a b", "unrecognized arguments: b"),
+        *[
+            (f"doctor --timeout={each}", f"{each!r} is no number of seconds above 0")
+            for each in ("0", "-1", "x", "nan", "1e9")
+        ],
+    ],
+)
+def test_wrong_usage_ends_with_two(
+    words: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As argparse has it."""
+    with pytest.raises(SystemExit) as ended:
+        command.main(words.split())
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("usage: python -m lighter_core")
+    assert says in errors
+
+
+def test_the_help_names_the_commands() -> None:
+    """As a program."""
     done = run("--help")
     assert done.returncode == 0
     assert b"doctor" in done.stdout

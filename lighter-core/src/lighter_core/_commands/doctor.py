@@ -48,9 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
-        raise argparse.ArgumentTypeError("must be more than 0 and at most 3600")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds above 0 and up to 3600"
+        )
     return seconds
 
 
