@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 _DEEP = "@@deep@@"
@@ -59,7 +60,8 @@ def _delete(events: list[Any], holder: Any, key: Any, chance: random.Random) -> 
 
 
 def _retype(events: list[Any], holder: Any, key: Any, chance: random.Random) -> None:
-    holder[key] = chance.choice(_VALUES)
+    # A copy: what is changed next may lie inside it.
+    holder[key] = deepcopy(chance.choice(_VALUES))
 
 
 def _repeat(events: list[Any], holder: Any, key: Any, chance: random.Random) -> None:
