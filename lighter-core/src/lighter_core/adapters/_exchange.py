@@ -283,10 +283,17 @@ def _error_of(error: Exception, codec: Codec, secrets: Secrets) -> ModelError:
     log = logging.getLogger(f"lighter.{codec.service.name}")
     if log.isEnabledFor(logging.DEBUG):
         # As a text: some handlers show the variables of an exception's frames.
-        text = "".join(traceback.format_exception(error))
-        log.debug("the request failed inside the SDK:\n%s", secrets.text(text))
+        text = secrets.text(_traceback_of(error))
+        log.debug("the request failed inside the SDK:\n%s", text)
     drop_frames(error)
     return _readable(_mapped(error, codec), secrets)
+
+
+def _traceback_of(error: Exception) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - CPython 3.11 parses the lines, and may fail at it
+        return "".join(traceback.format_exception_only(error))
 
 
 def _readable(error: ModelError, secrets: Secrets) -> ModelError:
