@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from lighter_core import (
     SystemMessage,
     Tool,
     UserMessage,
+    explain_replay,
     messages_from_json,
     messages_to_json,
     repair_history,
@@ -32,7 +34,7 @@ from lighter_core.adapters import ReplayNotes
 
 from .strict import StrictServer, Turn
 
-__all__ = ["NAMES", "Conversation", "body_of", "make_model"]
+__all__ = ["NAMES", "Conversation", "body_of", "check_explained", "make_model"]
 
 NAMES = ("openai", "claude", "deepseek", "openai-chat", "deepseek-chat")
 """The strict services; the last one is reached through `openai-chat`."""
@@ -62,6 +64,31 @@ def body_of(model: Model, history: list[Message]) -> bytes | str:
     except ModelError as error:
         return str(error)
     return body
+
+
+def check_explained(history: list[Message], model: Model) -> None:
+    """Fail when an explanation differs from what the next request says of itself."""
+    before = copy.deepcopy(history)
+    found = explain_replay(history, model)
+    assert explain_replay(history, model) == found
+    assert history == before
+    for each in found:
+        assert each.path == "messages" or eval(each.path, {"messages": history})
+    repaired = repair_history(history).messages
+    told = explain_replay(repaired, model)
+    assert [each.text for each in found if "repairs it" not in each.text] == [
+        each.text for each in told
+    ]
+    if not repaired:
+        return
+    provider, notes, refusal = model.provider, ReplayNotes(), None
+    try:
+        provider._encode(ModelRequest(repaired), notes, stream=True)  # type: ignore[attr-defined]
+    except ModelError as error:
+        refusal = str(error)
+    assert refusal == next((e.text for e in told if e.kind == "refused"), None)
+    kept = {each.text for each in told if each.kind != "refused"}
+    assert kept == {*notes.texts} or (refusal and {*notes.texts} <= kept)
 
 
 @dataclass
@@ -185,6 +212,7 @@ class Conversation:
         )
         for model in self._models.values():
             assert body_of(model, after) == body_of(model, before)
+            check_explained(self.history, model)
 
     async def aclose(self) -> None:
         """Close the clients."""

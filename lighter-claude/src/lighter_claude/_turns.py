@@ -176,8 +176,7 @@ class Turns:
         if native is None or obstacle is not None:
             self.container = None
             if obstacle is not None:
-                whole = obstacle != _UNSIGNED
-                self.notes.add(obstacle, "rewritten" if whole else "dropped")
+                self.notes.add(obstacle, "dropped")
             return self._rebuilt(message, obstacle)
         self._round = {}
         self._sent_ids.update(call.call_id for call in message.tool_calls)

@@ -37,8 +37,8 @@ _BARE = (
     " their reasoning or native context"
 )
 _AS_LINES = (
-    "earlier tool calls were given to the local model in words: its chat template knows"
-    " no tools"
+    "earlier tool calls were given to the local model by their results alone: its chat"
+    " template knows no tools"
 )
 _RAW = (
     "arguments of tool calls that are no JSON object were given to the local model as"
