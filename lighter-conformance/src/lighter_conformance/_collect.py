@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .case import Case, find_case
 
 if TYPE_CHECKING:
     from _pytest._code.code import ExceptionInfo, TerminalRepr
+    from _pytest.terminal import TerminalReporter
 
 __all__ = ["Collection"]
 
@@ -34,13 +36,14 @@ class Collection:
             )
         except (ImportError, LookupError, TypeError, ValueError) as error:
             raise pytest.UsageError(f"--lighter-provider: {error}") from error
+        self._name = f"conformance[{self._case.name}]"
 
     @pytest.hookimpl(tryfirst=True)  # before -k and -m choose
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
         """Add the checks."""
-        name = f"conformance[{self._case.name}]"
+        name = self._name
         parent: _Checks = _Checks.from_parent(session, name=name, nodeid=name)  # pyright: ignore[reportUnknownMemberType]
         found: list[pytest.Item | pytest.Collector] = []
         for each in all_checks():
@@ -52,6 +55,18 @@ class Collection:
         # pytest has counted before: without this its summary counts too few.
         report = pytest.CollectReport(name, "passed", None, found)
         session.config.hook.pytest_collectreport(report=report)
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Say what was not tried, and why: few checks that hold look like all."""
+        reasons = Counter(
+            each.longrepr[2].removeprefix("Skipped: ")
+            for each in terminalreporter.getreports("skipped")
+            if each.nodeid.startswith(f"{self._name}::")
+        )
+        if reasons:
+            terminalreporter.section(f"{self._name}: not tried")
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count:4} {reason}")
 
 
 def _option(text: str) -> tuple[str, object]:

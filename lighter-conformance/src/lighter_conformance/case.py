@@ -22,13 +22,13 @@ ScriptedTurn: TypeAlias = Turn | Callable[[str], Turn]
 """A reply, or a function of the last user message's text that returns one."""
 
 TRAITS: Mapping[str, str] = {
-    "http": "its service cannot be played: no wire is named",
+    "http": "its service cannot be played: no wire is named (--lighter-wire)",
     "key": "it takes no `api_key`",
     "model_id": "it takes no `model_id`",
     "native": "it keeps no native context",
     "plugin": "it is no installed plugin",
     "reasoning": "it shows no reasoning",
-    "script": "its replies cannot be scripted",
+    "script": "its replies cannot be scripted (--lighter-wire, or a Case with scripted)",
     "timeout": "it takes no `timeout`",
     "tools": "it knows no tools",
     "usage": "it reports no usage",
