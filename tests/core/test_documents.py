@@ -8,7 +8,7 @@ import pickle
 import runpy
 from dataclasses import fields
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -20,6 +20,7 @@ from lighter_core import (
     HistoryError,
     ImagePart,
     Message,
+    NativeContext,
     ToolCall,
     ToolMessage,
     Usage,
@@ -271,6 +272,51 @@ def test_wrong_values_are_refused_when_written() -> None:
         Usage(-1)
     with pytest.raises(ValueError, match=r"Usage\.output_tokens"):
         Usage(1, True)
+
+
+UNREADABLE = {
+    "no JSON": "nonsense",
+    "no array": "{}",
+    "blank": "",
+    "not a number of JSON": "[NaN]",
+    "too deep": "[" * 100_000 + "]" * 100_000,
+}
+
+
+@pytest.mark.parametrize("items", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_could_not_be_read_again_is_not_written(items: str) -> None:
+    """It would be found out when the conversation is needed."""
+    native = NativeContext(
+        provider="p", endpoint="e", api="a", model="m", items=items, seal="s"
+    )
+    history = [UserMessage("hi"), AssistantMessage("secret", native=native)]
+    with pytest.raises(HistoryError, match="no document can") as caught:
+        messages_to_json(history)
+    assert caught.value.path == "messages[1]"
+    assert "secret" not in str(caught.value)
+
+
+def test_numbers_that_python_does_not_write_are_refused_with_their_place() -> None:
+    usage = Usage(10**5000, 0)
+    with pytest.raises(HistoryError) as caught:
+        messages_to_json([UserMessage("hi"), AssistantMessage("a", usage=usage)])
+    assert caught.value.path == "messages[1]"
+
+
+@pytest.mark.parametrize(
+    "field", [{"v": "1"}, {"v": -1}, {"v": True}, {"items": []}, {"provider": None}]
+)
+def test_native_context_checks_its_fields(field: dict[str, Any]) -> None:
+    """As the other classes do: a wrong one would be found when it is stored or read."""
+    given: dict[str, Any] = {
+        **dict.fromkeys(("provider", "endpoint", "api", "model", "seal"), "x"),
+        "items": "[]",
+        **field,
+    }
+    with pytest.raises(
+        (TypeError, ValueError), match=f"NativeContext.{next(iter(field))}"
+    ):
+        NativeContext(**given)
 
 
 def test_long_documents_are_refused_unread() -> None:

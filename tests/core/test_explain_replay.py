@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +18,7 @@ from lighter_core import (
     Message,
     Model,
     ModelRequest,
+    NativeContext,
     Provider,
     ReplayFinding,
     SupportsReplayReport,
@@ -159,7 +163,7 @@ def test_any_history_can_be_explained(history: list[Message]) -> None:
     assert [each for each in again if each.kind == "refused"] == []
 
 
-def test_providers_around_providers_ask_inside(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_providers_around_providers_ask_inside(tmp_path: Path) -> None:
     history = [UserMessage("a"), native("acme")]
     one, two = Telling([], name="one"), FakeProvider([], name="two")
     own = explain_replay(history, one)
@@ -177,7 +181,7 @@ def test_providers_around_providers_ask_inside(tmp_path) -> None:  # type: ignor
         assert isinstance(provider, SupportsReplayReport)
 
 
-async def test_a_replayed_recording_says_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
+async def test_a_replayed_recording_says_nothing(tmp_path: Path) -> None:
     """No service is asked, so nothing is written for one."""
     recorder = record(FakeProvider(["x"]), tmp_path / "run.jsonl")
     await recorder.invoke(ModelRequest([UserMessage("a")]))
@@ -196,3 +200,20 @@ def test_notes_say_each_sentence_once_and_findings_each_place(texts: list[str]) 
     assert [each.path for each in notes.findings] == [
         f"messages[{number}]" for number in range(len(texts))
     ]
+
+
+async def test_damaged_native_context_does_not_fail_a_recorded_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No document can hold it; the call is missing in the recording, and the log says so."""
+    damaged = replace(native("fake"), native=replace(context(), items="nonsense"))
+    recorder = record(FakeProvider([damaged]), tmp_path / "run.jsonl")
+    with caplog.at_level(logging.WARNING, "lighter.recording"):
+        assert await recorder.invoke(ModelRequest([UserMessage("a")])) == damaged
+    assert "no document can" in caplog.text
+
+
+def context() -> NativeContext:
+    found = native("fake").native
+    assert found is not None
+    return found

@@ -121,7 +121,11 @@ def _native() -> cs.CoreSchema:
         endpoint=_TEXT,
         api=_TEXT,
         model=_TEXT,
-        items=cs.no_info_after_validator_function(_need_array, _TEXT),
+        items=cs.no_info_after_validator_function(
+            _need_array,
+            _TEXT,
+            serialization=cs.plain_serializer_function_ser_schema(_need_array),
+        ),
         seal=_TEXT,
     )
 

@@ -41,12 +41,19 @@ def messages_to_json(messages: Iterable[Message]) -> str:
     The text can always be encoded as UTF-8: lone surrogates are written as escapes. Two
     halves of a surrogate pair side by side come back as the character that they make.
 
+    What is written can be read: what reading would refuse is refused here already.
+
     Raises:
         TypeError: When something is no message.
-        HistoryError: When a message holds what no document can, e.g. a negative number
-            of tokens; `path` says where.
+        HistoryError: When a message holds what no document can, e.g. native context
+            that is no JSON; `path` says which one.
     """
-    return escape_surrogates(dump_json(messages_to_data(messages)))
+    given = list(messages)
+    data = messages_to_data(given)
+    try:
+        return escape_surrogates(dump_json(data))
+    except ValueError:  # a number with more digits than Python writes
+        raise _unwritable(given) from None
 
 
 def messages_to_data(messages: Iterable[Message]) -> object:
@@ -55,10 +62,31 @@ def messages_to_data(messages: Iterable[Message]) -> object:
     for each in given:
         if not isinstance(cast("object", each), MESSAGE_CLASSES):
             raise TypeError(f"a history holds messages, got {type(each).__name__}")
-    document = {"version": DOCUMENT_VERSION, "messages": given}
+    from pydantic_core import PydanticSerializationError
+
+    try:
+        return _plain(given)
+    except PydanticSerializationError:
+        raise _unwritable(given) from None
+
+
+def _plain(messages: list[Message]) -> object:
+    document = {"version": DOCUMENT_VERSION, "messages": messages}
     return _serializer().to_python(
         document, mode="json", exclude_defaults=True, warnings="error"
     )
+
+
+def _unwritable(messages: list[Message]) -> HistoryError:
+    """Return the error about the first message that cannot be written."""
+    for number, each in enumerate(messages):
+        try:
+            dump_json(_plain([each]))
+        except ValueError:  # what pydantic-core raises is one, and repeats the value
+            path = f"messages[{number}]"
+            text = f"{path} holds a value that no document can: its native context or"
+            return HistoryError(f"{text} a number in it is damaged", path=path)
+    raise AssertionError  # one of them failed before
 
 
 def messages_from_json(

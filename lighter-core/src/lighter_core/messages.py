@@ -178,6 +178,15 @@ class NativeContext(Value):
     seal: str
     v: int = 1
 
+    def __post_init__(self) -> None:
+        for name in ("provider", "endpoint", "api", "model", "items", "seal"):
+            need_text(self, name, getattr(self, name))
+        version: object = self.v
+        if type(version) is not int or version < 0:
+            raise ValueError(
+                f"NativeContext.v must be a whole number from 0, got {version!r}"
+            )
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class AssistantMessage(Value):

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import HistoryError, ModelError
 from ..events import MessageEvent, ProviderStreamEvent
 from ..messages import AssistantMessage, Message
 from ..provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
@@ -133,7 +133,7 @@ class RecordingProvider:
         )
         try:
             self._writer.add(exchange)
-        except OSError as failure:  # a full disk is no reason to fail the run
+        except (OSError, HistoryError) as failure:  # no reason to fail the run
             logger.warning(
                 "a call of %r is missing in %s: %s", self.name, self._path, failure
             )
