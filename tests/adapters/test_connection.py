@@ -16,6 +16,8 @@ from lighter_core import ModelError
         ({"base_url": "http://hunter22@host/v1"}, "user or a password"),
         ({"base_url": "http://@host"}, "base_url"),
         ({"base_url": "host/v1"}, "base_url"),
+        ({"base_url": ""}, "base_url"),  # else the key would go to the default
+        ({"base_url": " "}, "base_url"),
         ({"http_client": httpx2.Client(verify=False)}, "httpx2.AsyncClient"),
         ({"http_client": "proxy"}, "httpx2.AsyncClient"),
         ({"client": "client", "base_url": None, "api_key": None}, "client must be"),
@@ -32,6 +34,13 @@ def test_values_that_cannot_work_are_refused_at_construction(interface, options,
         interface.provider(**{**defaults, **options})
     assert caught.value.code == "invalid_request"
     assert "hunter22" not in caught.value.message
+
+
+def test_an_empty_url_of_the_environment_is_none(interface, monkeypatch):
+    """Shells and compose files set variables that way."""
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, " ")
+    assert "https://api." in repr(interface.provider("sk-test", "m"))
 
 
 def test_urls_of_the_environment_are_held_to_the_same_rule(interface, monkeypatch):

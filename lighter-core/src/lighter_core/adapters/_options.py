@@ -162,13 +162,15 @@ def need_base_url(
 ) -> str:
     """Return the base URL: the argument, else the environment's, else the default.
 
+    An empty argument is refused: the key would go to another service than was meant.
+
     Raises:
         ModelError: `invalid_request` for what is no HTTP URL, and for one with a user or
             a password; it is never shown.
     """
     if value is None and variable is not None:
-        value = os.environ.get(variable, "").strip()
-    value = value or default
+        value = os.environ.get(variable, "").strip() or None
+    value = default if value is None else value
     try:
         parts = urlsplit(str(value))
         good = parts.scheme in {"http", "https"} and bool(parts.hostname)
