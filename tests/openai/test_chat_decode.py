@@ -584,8 +584,11 @@ def test_errors_inside_a_reply_are_classified(error, code, vendor_code):
     ):
         assert (found.code, found.vendor_code) == (code, vendor_code)
         assert found.provider == "openai-chat"
-    flat = {"object": "error", "message": "x", "code": 400}
-    assert failure(sse([begun, flat])).code == "invalid_request"
+    for kind in ("object", "type"):
+        flat = {kind: "error", "message": "It broke.", "code": 400}
+        for found in (failure(sse([begun, flat])), whole_failure(choices=None, **flat)):
+            assert found.code == "invalid_request"
+            assert "It broke." in found.message
 
 
 @pytest.mark.parametrize("data", ["{", "[1", '"x', "NaN"])

@@ -45,7 +45,7 @@ _OVERLOADED = "insufficient_system_resource"
 def error_in(value: Mapping[str, object], target: Target) -> ModelError | None:
     """Return the error that a reply, or an event of one, reports; `None` without one."""
     reported: object = value.get("error")
-    if reported is None and value.get("object") == "error":
+    if reported is None and "error" in (value.get("object"), value.get("type")):
         reported = value
     if isinstance(reported, str) and reported:
         reported = {"message": reported}
