@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -269,6 +270,22 @@ def test_our_providers_name_the_variables_that_they_read(
     for name, variable in keyed.items():
         with pytest.raises(ModelError, match=variable):
             Model.from_name(name, model_id="m")
+
+
+def test_our_providers_name_every_variable_that_their_code_names(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An endpoint from the environment, say, is a surprise that the doctor must show."""
+    seen: dict[str, set[str]] = {}
+    for line in report(capsys)["plugins"]:
+        if line["kind"] == "providers" and line["dist"] != "lighter-core":
+            seen[line["dist"]] = set(line["environment"] or ())
+    assert len(seen) >= 4
+    for dist, told in seen.items():
+        sources = Path(__file__).parents[2].joinpath(dist, "src").rglob("*.py")
+        code = "".join(p.read_text("utf-8") for p in sources if p.stem != "plugin")
+        options = r'"((?!ACME)[A-Z_]+_(?:API_KEY|MODEL|BASE_URL))"'
+        assert told == set(re.findall(options, code)), dist
 
 
 # What a name stands for.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PLUGIN_API = 1
 """The version of Lighter's plugin interface that this module is written for."""
 
-ENVIRONMENT = ("ANTHROPIC_API_KEY", "ANTHROPIC_MODEL")
+ENVIRONMENT = ("ANTHROPIC_API_KEY", "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL")
 """The environment variables that are read, for `python -m lighter_core doctor`."""
 
 
