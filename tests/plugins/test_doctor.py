@@ -291,6 +291,19 @@ def test_our_providers_name_every_variable_that_their_code_names(
 # What a name stands for.
 
 
+def test_a_name_is_fine_although_something_else_is_broken(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line does not deny what stands above it."""
+    plugin(lab, "good", GIVES, "tools")
+    lab.dist("lab-torn", {"tools": {"torn": "lab_torn"}}, metadata="Name:\n")
+    code, out = doctor(capsys, "good")
+    assert code == 0
+    assert "broken: its metadata has no name" in out
+    assert out.endswith("\nThe name is fine; something else is broken: see above.\n")
+    assert doctor(capsys)[0] == 1
+
+
 def answer(made: dict[str, Any]) -> dict[str, Any]:
     [found] = made["answers"]
     assert isinstance(found, dict)

@@ -28,7 +28,11 @@ def render(report: Report, width: int) -> str:
 
 
 def _verdict(report: Report) -> str:
-    return "Everything is fine." if report.ok else "Something is broken: see above."
+    if not report.ok:
+        return "Something is broken: see above."
+    if any(note.broken for note in report.notes):  # a name was asked for, which is fine
+        return "The name is fine; something else is broken: see above."
+    return "Everything is fine."
 
 
 def _versions(report: Report, width: int) -> list[str]:
