@@ -398,6 +398,18 @@ def test_an_unknown_provider_brings_up_no_package_that_is_there() -> None:
     assert "lighter-core" not in str(caught.value)
 
 
+def test_a_name_in_the_wrong_list_is_told(lab: Lab) -> None:
+    """As the provider, among the tools, among the hooks."""
+    lab.dist("acme", {"tools": {"acme-books": "acme"}, "hooks": {"acme-audit": "acme"}})
+    echo = FakeProvider([])
+    with pytest.raises(PluginNotFoundError, match=r"of a hooks plugin: use hooks=\["):
+        Agent(echo, tools=["acme-audit"])
+    with pytest.raises(PluginNotFoundError, match=r"of a tools plugin: use tools=\["):
+        Agent(echo, hooks=["acme-books"])
+    with pytest.raises(PluginNotFoundError, match=r"of a provider: use Agent\('"):
+        Agent(echo, tools=["openai"])
+
+
 @pytest.mark.parametrize("name", ["claude", "deepseek", "openai"])
 def test_squatted_first_party_name_needs_an_explicit_choice(
     lab: Lab, name: str

@@ -10,6 +10,13 @@ from ._entries import FIRST_PARTY, SINGULAR, PluginEntry
 
 __all__ = ["conflict", "foreign", "missing"]
 
+_PLACES = {
+    "providers": "Agent('…') or Model.from_name",
+    "tools": "tools=[…]",
+    "hooks": "hooks=[…]",
+}
+"""Where an application names a plugin of each kind."""
+
 
 def missing(
     kind: str,
@@ -17,6 +24,7 @@ def missing(
     dist: str | None,
     served: Sequence[PluginEntry],
     names: Collection[str],
+    kinds: Collection[str],
 ) -> PluginNotFoundError:
     """Return the error for a name that nothing serves that may be used.
 
@@ -26,6 +34,7 @@ def missing(
         dist: The distribution asked for.
         served: Who serves the name, blocked ones among them.
         names: The names that can be used.
+        kinds: The kinds of plugin that have the name.
     """
     what = SINGULAR[kind]
     usable = [entry for entry in served if entry.state != "blocked"]
@@ -40,6 +49,8 @@ def missing(
         text = f"{dist!r} serves no {what} {name!r}; these do: {others}"
     else:
         text = _unknown(kind, name, names)
+        for other in sorted(kinds)[:1]:
+            text += f" It is the name of a {SINGULAR[other]}: use {_PLACES[other]}"
     return PluginNotFoundError(text, kind=kind, name=name, dist=dist)
 
 

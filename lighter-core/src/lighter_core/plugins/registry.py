@@ -150,7 +150,8 @@ class Registry:
             return usable[0]
         if not usable or wanted == "":
             names = {each.name for each in entries if each.state != "blocked"}
-            raise _missing.missing(kind, name, wanted, served, names)
+            kinds = {each.kind for each in self.discover() if each.name == name}
+            raise _missing.missing(kind, name, wanted, served, names, kinds)
         if len(usable) > 1:
             raise _missing.conflict(kind, name, usable)
         owner = owner_of(kind, name)
