@@ -9,6 +9,10 @@ from support.interfaces import ask
 from lighter_core import ModelError
 
 
+class Timeout:
+    """Not the transport's: asyncio and other libraries have one too."""
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -22,6 +26,7 @@ from lighter_core import ModelError
         ({"http_client": "proxy"}, "httpx2.AsyncClient"),
         ({"client": "client", "base_url": None, "api_key": None}, "client must be"),
         ({"timeout": 0}, "timeout"),
+        ({"timeout": Timeout()}, "timeout must be a number of seconds"),
         ({"max_retries": -1}, "max_retries"),
         ({"extra_headers": {"a b": "c"}}, "extra_headers"),
     ],
@@ -34,6 +39,16 @@ def test_values_that_cannot_work_are_refused_at_construction(interface, options,
         interface.provider(**{**defaults, **options})
     assert caught.value.code == "invalid_request"
     assert "hunter22" not in caught.value.message
+
+
+def test_the_transports_own_timeout_is_taken(interface):
+    """A class that an application made from it, too."""
+
+    class Patient(httpx2.Timeout):
+        pass
+
+    for kind in (httpx2.Timeout, Patient):
+        assert interface.provider("sk-test", "m", timeout=kind(5)).model_id == "m"
 
 
 def test_an_empty_url_of_the_environment_is_none(interface, monkeypatch):

@@ -149,12 +149,17 @@ def need_timeout(timeout: object, *, provider: str) -> None:
         ModelError: `invalid_request`.
     """
     kind = type(timeout).__name__
-    if timeout is None or kind == "Timeout":
+    if timeout is None or any(map(_is_timeout, type(timeout).__mro__)):
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         _refuse(f"timeout must be a number of seconds, got {kind}", provider)
     if not 0 < timeout < math.inf:
         _refuse(f"timeout must be positive and finite, got {timeout}", provider)
+
+
+def _is_timeout(kind: type) -> bool:
+    """Tell whether a class is the transport's: asyncio and others have a `Timeout` too."""
+    return (kind.__module__.partition(".")[0], kind.__name__) == ("httpx2", "Timeout")
 
 
 def need_base_url(
