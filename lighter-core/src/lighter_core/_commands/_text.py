@@ -23,7 +23,7 @@ def render(report: Report, width: int) -> str:
         blocks.append(
             ["No plugins are installed. Lighter's own: pip install lighter-openai"]
         )
-    blocks.append([_verdict(report)])
+    blocks.append(_wrapped(_verdict(report), width, 0))
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
