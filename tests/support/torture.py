@@ -40,20 +40,30 @@ class Results:
     """Rows of the table, one for each harness and part."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, tuple[str, int, str]] = {}
+        self.rows: dict[str, tuple[str, int, str, str]] = {}
 
-    def add(self, harness: str, what: str, cases: int, found: str) -> None:
-        """Note what a harness found; cases of one part add up."""
+    def add(
+        self, harness: str, what: str, cases: int, found: str, how: str = ""
+    ) -> None:
+        """Note what a harness found; cases of one part add up.
+
+        Args:
+            harness: Its name.
+            what: The part.
+            cases: How many there were.
+            found: What came of them.
+            how: Said in place of "full" or "sampled".
+        """
         key = f"{harness} {what}"
-        before = self.rows.get(key, ("", 0, ""))[1]
-        self.rows[key] = (what, before + cases, found)
+        before = self.rows[key][1] if key in self.rows else 0
+        how = how or ("full" if FULL else "sampled")
+        self.rows[key] = (what, before + cases, found, how)
 
     def lines(self) -> list[str]:
         """The rows, in order."""
-        how = "full" if FULL else "sampled"
         return [
             f"| {key.split(' ')[0]} | {what} | {cases:,} | {found} | {how} |"
-            for key, (what, cases, found) in self.rows.items()
+            for key, (what, cases, found, how) in self.rows.items()
         ]
 
     def write(self) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from support.checkpoints import Checkpoints
@@ -22,6 +24,7 @@ from lighter_core import (
     Message,
     Model,
     ModelRequest,
+    SessionNotFoundError,
     ToolCall,
     UserMessage,
     check_history,
@@ -30,6 +33,7 @@ from lighter_core import (
 )
 from lighter_core.fallback import FallbackProvider
 from lighter_core.retry import RetryProvider
+from lighter_core.sessions import Session, SQLiteStore
 from lighter_core.testing import FakeProvider, Pause, Turn
 
 
@@ -41,6 +45,7 @@ class Watch:
     inside: int = 0  # tools between their first line and their `finally`
     stream: AgentStream[Any] | None = None
     messages: list[Message] | None = None
+    session: Any = None
 
 
 def tools_of(watch: Watch) -> list[Any]:
@@ -193,7 +198,8 @@ async def wrapped(watch: Watch) -> AsyncIterator[Agent]:
 
 def on_wire(name: str) -> Callable[[Watch], Any]:
     interface = next(each for each in INTERFACES if each.name == name)
-    body = next(s for s in STREAMS if s.interface is interface and s.calls == 2).body
+    own = [each for each in STREAMS if each.interface is interface]
+    body = min(own, key=lambda each: abs(each.calls - 2)).body
 
     @asynccontextmanager
     async def scenario(watch: Watch) -> AsyncIterator[Agent]:
@@ -206,6 +212,22 @@ def on_wire(name: str) -> Callable[[Watch], Any]:
             assert wire.open == 0, "a response was left open"
 
     return scenario
+
+
+@asynccontextmanager
+async def stored(watch: Watch) -> AsyncIterator[Agent]:
+    agent = Agent(FakeProvider(script()), tools=tools_of(watch))
+    with tempfile.TemporaryDirectory() as folder:
+        async with SQLiteStore(Path(folder) / "s.db") as store:
+            watch.session = Session(agent, store, "s")
+            yield agent
+            with suppress(SessionNotFoundError):
+                kept = (await store.load("s")).messages
+                assert check_history(kept) == [], "what is stored is no history"
+
+
+async def by_session(agent: Agent, watch: Watch) -> None:
+    watch.messages = (await watch.session.run("go")).messages
 
 
 # Name: what makes the agent, how it is run, and whose suspensions are counted.
@@ -222,6 +244,13 @@ SCENARIOS: dict[str, tuple[Callable[[Watch], Any], Door, str]] = {
     "Claude, stream, its consumer": (on_wire("claude"), by_stream, "caller"),
     "Claude, stream, its task": (on_wire("claude"), by_stream, "run"),
     "Chat, stream, its task": (on_wire("openai-chat"), by_stream, "run"),
+    "start with hooks": (hooked, by_start, "run"),
+    "stream with hooks, its consumer": (hooked, by_stream, "caller"),
+    "agent in a tool, stream, its task": (nested, by_stream, "run"),
+    "retry and fallback, stream, its task": (wrapped, by_stream, "run"),
+    "DeepSeek, stream, its task": (on_wire("deepseek"), by_stream, "run"),
+    "OpenAI, stream, its consumer": (on_wire("openai"), by_stream, "caller"),
+    "session": (stored, by_session, "caller"),
     "model, directly": (plain, by_model, "caller"),
 }
 MODES = ("cancel", "late cancel", "timeout", "aclose")

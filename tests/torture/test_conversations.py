@@ -35,7 +35,7 @@ def test_T6_no_service_refuses_a_long_conversation(results: Results) -> None:
     conversations()
     results.add(
         "T6",
-        f"{COUNTED[0]} generated conversations, steps in all",
+        "steps of generated conversations",
         COUNTED[1],
-        "0 refusals, 0 executed twice, 0 lost by JSON",
+        f"in {COUNTED[0]} conversations: 0 refusals, 0 executed twice, 0 lost by JSON",
     )

@@ -32,7 +32,7 @@ async def test_T3_interrupting_at_every_suspension(name: str, results: Results) 
     assert worst < SLOW
     results.add(
         "T3",
-        f"{name}: {seen} suspensions",
+        name,
         cases,
-        f"0 leaks, 0 swallowed; slowest end {worst * 1000:.0f} ms",
+        f"{seen} suspensions; 0 leaks, 0 swallowed; slowest end {worst * 1000:.0f} ms",
     )

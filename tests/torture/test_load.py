@@ -248,7 +248,7 @@ async def test_T13_soak(results: Results) -> None:
         "T13",
         f"{count:,} runs in a row, some failing, left or cancelled",
         count,
-        f"memory +{memory / 2**20:.1f} MB, live objects {objects:+d},"
+        f"memory {memory / 2**20:+.1f} MB, live objects {objects:+d},"
         f" tasks, threads, files, handlers +{max(grown.values())}",
     )
     assert max(grown.values()) <= 0, grown

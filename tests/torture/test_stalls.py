@@ -71,6 +71,9 @@ async def stall(
             assert limit == "caller"
         seconds = time.monotonic() - began
         await provider.aclose()
+        # A server that is closed between accepting a connection and serving it leaves
+        # that connection to the collector, which warns.
+        await asyncio.sleep(0.05)
         await server.until_open(0)
         return seconds, response
 
@@ -93,9 +96,12 @@ async def test_T10_stalls(interface: Interface, results: Results) -> None:
         # A whole reply never comes as an event stream, so half the cases differ only.
         and not (way == "run" and limit == "caller")
     ]
-    found = await asyncio.gather(
-        *(stall(interface, services[n], way, limit) for n, limit, way in cases)
-    )
+    found: list[tuple[float, AgentResponse[Any] | None]] = []
+    for start in range(0, len(cases), AT_ONCE):
+        some = cases[start : start + AT_ONCE]
+        found += await asyncio.gather(
+            *(stall(interface, services[n], way, limit) for n, limit, way in some)
+        )
     for case, (seconds, response) in zip(cases, found, strict=True):
         assert seconds <= T + GRACE + LOAD, f"{case}: {seconds:.2f} s"
         limit = case[1]
@@ -121,7 +127,8 @@ async def test_T10_stalls(interface: Interface, results: Results) -> None:
     )
 
 
-LOAD = 2.0  # all cases run at once, on a machine that may be busy with others
+LOAD = 2.0  # more seconds, for a machine that is busy with others
+AT_ONCE = 10
 
 
 async def test_T10_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
