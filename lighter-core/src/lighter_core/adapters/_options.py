@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, cast
 from urllib.parse import urlsplit
@@ -149,17 +150,13 @@ def need_timeout(timeout: object, *, provider: str) -> None:
         ModelError: `invalid_request`.
     """
     kind = type(timeout).__name__
-    if timeout is None or any(map(_is_timeout, type(timeout).__mro__)):
+    transport = sys.modules.get("httpx2")  # whoever made one has imported it
+    if timeout is None or (transport and isinstance(timeout, transport.Timeout)):
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         _refuse(f"timeout must be a number of seconds, got {kind}", provider)
     if not 0 < timeout < math.inf:
         _refuse(f"timeout must be positive and finite, got {timeout}", provider)
-
-
-def _is_timeout(kind: type) -> bool:
-    """Tell whether a class is the transport's: asyncio and others have a `Timeout` too."""
-    return (kind.__module__.partition(".")[0], kind.__name__) == ("httpx2", "Timeout")
 
 
 def need_base_url(
