@@ -21,6 +21,8 @@ VENV ?= .venv
 PYTHON ?=
 PROVIDER ?= local
 TESTS ?= tests
+# All cores; a file's tests stay together, since they share what is dear to set up.
+WORKERS ?= -n auto --dist loadfile
 export PYTHON
 
 inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
@@ -37,7 +39,7 @@ endif
 	@$(run) docs/examples/demo.py $(PROVIDER)
 
 test: $(VENV)/.made-test
-	$(run) -m pytest $(TESTS)
+	$(run) -m pytest $(WORKERS) $(TESTS)
 
 test-all:
 	@scripts/interpreters.sh | while read -r version path; do \
