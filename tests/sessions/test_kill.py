@@ -33,7 +33,7 @@ from lighter_core import (
 )
 from lighter_core.history import INTERRUPTED
 
-KILLS = int(os.environ.get("LIGHTER_KILLS", "15"))
+KILLS = int(os.environ.get("LIGHTER_KILLS", "8"))
 MOMENTS = 24  # of a turn: before and after six appends, six effects
 SQLITE = "lighter_core.sessions:SQLiteStore"
 SQLALCHEMY = "lighter_sqlalchemy:SQLAlchemyStore"
