@@ -137,7 +137,7 @@ async def test_T19_tool_errors_are_no_leak(results: Results) -> None:
     @tool
     async def connect(port: int) -> str:
         """Connect."""
-        raise OSError(f"password={CANARY} /home/me/secret/key.pem " + "x" * 10_000)
+        raise OSError(f"password={CANARY} /srv/me/secret/key.pem " + "x" * 10_000)
 
     calls = [
         ToolCall("1", "connect", f'{{"port": "{CANARY}"}}'),
@@ -149,7 +149,7 @@ async def test_T19_tool_errors_are_no_leak(results: Results) -> None:
     for result in (m for m in response.messages if isinstance(m, ToolMessage)):
         assert result.is_error
         assert len(result.tool_output) <= 500
-        assert "/home/me" not in result.tool_output
+        assert "/srv/me" not in result.tool_output
         assert "Traceback" not in result.tool_output
     outputs = {m.call_id: m.tool_output for m in response.messages if m.role == "tool"}
     assert CANARY not in outputs["1"]

@@ -78,7 +78,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "no text": ValueError,
     "key": lambda: KeyError("k"),
     "timeout": TimeoutError,
-    "file": lambda: FileNotFoundError(2, "No such file", "/home/me/x"),
+    "file": lambda: FileNotFoundError(2, "No such file", "/srv/me/x"),
     "stop": StopIteration,
     "stop async": StopAsyncIteration,
     "cancelled": asyncio.CancelledError,
@@ -166,7 +166,7 @@ async def outcome_of_error(form: str, kind: str) -> None:
     result = await answer(forms(fail)[form])
     assert result.is_error, (form, kind)
     assert "Traceback" not in result.tool_output
-    assert "/home/me" not in result.tool_output
+    assert "/srv/me" not in result.tool_output
     assert len(result.tool_output) <= 500
 
 
