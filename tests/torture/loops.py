@@ -52,6 +52,7 @@ class Script:
     hook: str  # the event that misbehaves
     behaviour: str
     time: int  # at its n-th call
+    parallel: bool = False  # whether tools of one reply run at once
 
 
 RESULTS: dict[str, Any] = {
@@ -110,6 +111,7 @@ def scripts() -> st.SearchStrategy[Script]:
         st.sampled_from(EVENTS),
         st.sampled_from(["", "", "", "raise", "wrong", "mutate", "cancel"]),
         st.integers(1, 3),
+        st.booleans(),
     )
 
 
@@ -218,6 +220,7 @@ async def play(script: Script, way: str, around: Any = lambda each: each) -> Ran
         tools=tools_of(ran.ledger),
         hooks=hooks_of(script),
         system_prompt="Be brief.",
+        parallel_tools=script.parallel,
     )
     given = list(INPUT)
     async with asyncio.timeout(10):

@@ -169,6 +169,12 @@ async def plain(watch: Watch) -> AsyncIterator[Agent]:
 
 
 @asynccontextmanager
+async def parallel(watch: Watch) -> AsyncIterator[Agent]:
+    agent = Agent(FakeProvider(script()), tools=tools_of(watch), parallel_tools=True)
+    yield agent
+
+
+@asynccontextmanager
 async def hooked(watch: Watch) -> AsyncIterator[Agent]:
     yield Agent(FakeProvider(script()), tools=tools_of(watch), hooks=[SlowHooks()])
 
@@ -250,6 +256,8 @@ SCENARIOS: dict[str, tuple[Callable[[Watch], Any], Door, str]] = {
     "retry and fallback, stream, its task": (wrapped, by_stream, "run"),
     "DeepSeek, stream, its task": (on_wire("deepseek"), by_stream, "run"),
     "OpenAI, stream, its consumer": (on_wire("openai"), by_stream, "caller"),
+    "parallel tools": (parallel, by_run, "caller"),
+    "parallel tools, stream, its task": (parallel, by_stream, "run"),
     "session": (stored, by_session, "caller"),
     "model, directly": (plain, by_model, "caller"),
 }

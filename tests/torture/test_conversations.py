@@ -17,7 +17,7 @@ COUNTED = [0, 0]
 
 
 @settings(
-    max_examples=size(5, 300),
+    max_examples=size(3, 300),
     database=None,
     deadline=None,
     print_blob=True,

@@ -73,7 +73,7 @@ async def ratio(read: Any, interface: Interface, kind: str, count: int) -> float
         for each_count in (count, 2 * count):
             data = body(interface, kind, each_count)
             wire.script(Wire([data[i : i + 4096] for i in range(0, len(data), 4096)]))
-            found.append(await best_of(3, lambda: read(provider)))
+            found.append(await best_of(2, lambda: read(provider)))
     return found[1] / found[0]
 
 
@@ -87,7 +87,7 @@ async def test_T14_double_replies_take_double_time(
     interface: Interface, kind: str, results: Results
 ) -> None:
     """R10: arguments in small fragments and long texts are read in linear time."""
-    count = size(4_000, 65_000)
+    count = size(1_500, 65_000)
     found = await ratio(whole, interface, kind, count)
     assert found < 3.0  # the goal is 2.3; a busy machine is not that exact
     results.add(
@@ -109,12 +109,12 @@ async def test_T14_finds_it() -> None:
             text += getattr(event, "text", "")
             json.dumps(text)
 
-    assert await ratio(quadratic, INTERFACES[0], "text", 4_000) >= 3.0
+    assert await ratio(quadratic, INTERFACES[0], "text", 2_000) >= 3.0
 
 
 async def test_T14_the_loop_costs_little(results: Results) -> None:
     """R10, R11: for each model call, also behind a history of a thousand turns."""
-    turns = 200
+    turns = size(60, 200)
 
     @tool
     async def note() -> str:
@@ -191,7 +191,7 @@ VALUES += (
 async def hostile(agent_of: Callable[[FakeProvider], Agent], ran: list[int]) -> int:
     """Many calls as no honest model makes them; count those that were executed."""
     chance = random.Random(7)
-    rounds = size(10, 200)
+    rounds = size(4, 200)
     turns = [
         Turn(
             tool_calls=[

@@ -25,9 +25,9 @@ async def test_T1_a_reply_cut_at_any_byte(stream: Stream, results: Results) -> N
     """R1: the whole message or an error; no tool runs on part of its arguments."""
     offsets = list(range(0, len(stream.body) + 1, STRIDE))
     if not FULL:
-        near = sample(structural(stream.body), 8)
-        last = range(len(stream.body) - 8, len(stream.body) + 1)
-        offsets = sorted({*near, *last, *sample(offsets, 8)})
+        near = sample(structural(stream.body), 5)
+        last = range(len(stream.body) - 5, len(stream.body) + 1)
+        offsets = sorted({*near, *last, *sample(offsets, 5)})
     async with wired(stream.interface) as (provider, wire):
         cases = await cut(provider, wire, stream, offsets)
         assert wire.open == 0
@@ -46,7 +46,7 @@ async def test_T2_a_reply_in_any_pieces(stream: Stream, results: Results) -> Non
     number = STREAMS.index(stream)
     ends = ENDS if FULL else ENDS[number % 3 : number % 3 + 1]
     async with wired(stream.interface) as (provider, wire):
-        cases = await chunk(provider, wire, stream, size(4, 500), ends)
+        cases = await chunk(provider, wire, stream, size(3, 500), ends)
     results.add(
         "T2",
         f"replies of {stream.interface.name} in pieces, three line ends",

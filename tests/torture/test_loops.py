@@ -11,7 +11,7 @@ from support.torture import FULL, Results, sample, size
 
 from .loops import ERRORS, Script, check_script, fail_at, play, scripts
 
-EXAMPLES = int(os.environ.get("LIGHTER_SCRIPTS", size(300, 50_000)))
+EXAMPLES = int(os.environ.get("LIGHTER_SCRIPTS", size(150, 50_000)))
 COUNTED = [0]
 
 
@@ -48,7 +48,7 @@ def test_T5_generated_scripts(results: Results) -> None:
 def test_T7_the_nth_thing_fails(way: str, results: Results) -> None:
     """R5: each failure is told as documented, and nothing happens behind it."""
     places = fail_at(-1, None, way).places
-    cases = sample([(at, kind) for at in range(len(places)) for kind in ERRORS], 60)
+    cases = sample([(at, kind) for at in range(len(places)) for kind in ERRORS], 40)
     for at, kind in cases:
         fail_at(at, ERRORS[kind](), way)
     results.add(

@@ -45,7 +45,7 @@ def agent_for(interface: Interface, url: str) -> Agent:
 @each
 def test_T11_one_agent_on_many_loops(interface: Interface, results: Results) -> None:
     """Loops in a row, loops in threads at once, loops whose ids come again."""
-    loops = size(20, 200)
+    loops = size(8, 200)
     with ServerThread() as server, warnings.catch_warnings():
         warnings.simplefilter("error")
         server.script(Answer(headers=EVENT_STREAM, body=interface.streamed))

@@ -175,7 +175,7 @@ async def test_T16_every_form_with_every_outcome(results: Results) -> None:
     names = list(forms(lambda: None))
     cases = [(form, kind, True) for form in names for kind in VALUES]
     cases += [(form, kind, False) for form in names for kind in ERRORS]
-    chosen = sample(cases, 80)
+    chosen = sample(cases, 50)
     async with LeakGuard(fds=False):
         for form, kind, good in chosen:
             await (outcome_of_value if good else outcome_of_error)(form, kind)
@@ -285,7 +285,7 @@ async def schema_case(base: str, wrap: str, make: Any = tool) -> None:
 
 async def test_T17_schemas(results: Results) -> None:
     """Valid, closed, finite; good arguments pass, bad ones are error results."""
-    cases = sample(itertools.product(BASES, WRAPS), 25)
+    cases = sample(itertools.product(BASES, WRAPS), 20)
     for base, wrap in cases:
         await schema_case(base, wrap)
     results.add("T17", "parameters, both ways", len(cases), "100 %")
