@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from email.utils import formatdate
 from types import SimpleNamespace
 
 import pytest
@@ -163,7 +164,7 @@ async def test_what_is_wrong_is_not_sent_again(server, make, status):
         ({"retry-after": "4000000"}, 4e6),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({}, None),
     ],
     ids=str,
@@ -174,6 +175,19 @@ async def test_seconds_that_are_asked_for_are_on_the_error(
     """KF-092: whatever the policy does with them."""
     server.script(Answer(429, headers))
     assert (await failure(make(), streamed=False)).retry_after == seconds
+
+
+@both
+async def test_a_date_that_is_too_far_is_on_the_error(
+    server, interface, make, streamed
+):
+    """The adapter does not wait for it; who repeats the request later can."""
+    date = formatdate(time.time() + 60, usegmt=True)
+    server.script(limited(retry_after=date))
+    error = await failure(make(timeout=1, max_retries=2), streamed=streamed)
+    assert error.retry_after is not None
+    assert 55 < error.retry_after <= 60
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -192,7 +206,7 @@ async def test_seconds_that_are_asked_for_are_on_the_error(
         ({"retry-after-ms": "1500", "retry-after": "9"}, (1.5, 1.5)),
         ({"retry-after-ms": "x", "retry-after": "9"}, (9, 9)),
         ({"retry-after": "121"}, None),
-        ({"retry-after": "1e400"}, None),
+        ({"retry-after": "1e400"}, BACKOFF),
         ({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}, None),
         ({"x-should-retry": "false", "retry-after": "1"}, None),
     ],

@@ -10,7 +10,9 @@ import json
 import pickle
 import re
 import threading
+import time
 from contextlib import suppress
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -425,17 +427,27 @@ def test_call_ids_become_acceptable_and_stay_together() -> None:
         ({"retry-after": "inf"}, None),
         ({"retry-after": "1e400"}, None),
         ({"retry-after": ""}, None),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 99 Oct 999999999 07:28:00 GMT"}, None),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"retry-after-ms": "x", "retry-after": "9"}, 9),
         ({"retry-after-ms": "-5", "retry-after": "9"}, 9),
     ],
 )
-def test_retry_after_is_a_plain_number_of_seconds(
+def test_retry_after_is_a_number_of_seconds_or_a_date(
     headers: dict[str, str], seconds: float | None
 ) -> None:
     """KF-092: anything else is ignored."""
     assert retry_after_seconds(headers) == seconds
+
+
+def test_retry_after_counts_from_now_to_a_date() -> None:
+    """RFC 9110 allows both; a service of either kind is waited for as long."""
+    date = formatdate(time.time() + 90, usegmt=True)
+    seconds = retry_after_seconds({"retry-after": date})
+    assert seconds is not None
+    assert 85 < seconds <= 90
 
 
 # JSON and text (KF-017, KF-042, KF-043).

@@ -51,7 +51,6 @@ from ._faults import (
     Service,
     bad_response,
     code_for_status,
-    retry_after_seconds,
     short,
     status_error,
     transport_error,
@@ -86,6 +85,7 @@ from ._raw import (
     members,
 )
 from ._refused import RefusedContext
+from ._retries import retry_after_seconds
 from ._schemas import closed_schema, map_schema
 from ._secrets import Secrets
 from ._sender import Reply, Sender, split_query

@@ -9,12 +9,12 @@ from typing import Protocol
 
 from ..errors import ModelError, ModelErrorCode
 from ._raw import as_list, as_object
+from ._retries import retry_after_seconds
 
 __all__ = [
     "Service",
     "bad_response",
     "code_for_status",
-    "retry_after_seconds",
     "short",
     "status_error",
     "transport_error",
@@ -82,24 +82,6 @@ def code_for_status(status: int) -> ModelErrorCode:
     if status >= 400:  # noqa: PLR2004
         return "invalid_request"
     return "bad_response"
-
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that `retry-after-ms` or `retry-after` asks for, if any.
-
-    Dates and values that are no plain number of seconds are ignored.
-    """
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) * scale
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    return None
 
 
 def short(text: object) -> str:

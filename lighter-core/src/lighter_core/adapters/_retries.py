@@ -14,7 +14,7 @@ from email.utils import mktime_tz, parsedate_tz
 from importlib import import_module
 from typing import cast
 
-__all__ = ["pause_before_retry"]
+__all__ = ["pause_before_retry", "retry_after_seconds"]
 
 _STATUSES = (408, 409, 429)  # and every 5xx
 _FIRST_SECONDS = 0.5
@@ -42,7 +42,7 @@ def pause_before_retry(error: Exception, sdk: str, taken: int) -> float | None:
         headers = cast("Mapping[str, str]", getattr(response, "headers", {}))
         told = headers.get("x-should-retry")
         again = told == "true" or status in _STATUSES or status >= 500  # noqa: PLR2004
-        asked = _asked_seconds(headers)
+        asked = retry_after_seconds(headers) or 0.0
         if told == "false" or not again or asked > _MOST_ASKED_SECONDS:
             return None
     elif not _connection_broke(error, sdk):
@@ -63,14 +63,17 @@ def _connection_broke(error: Exception, sdk: str) -> bool:
     )
 
 
-def _asked_seconds(headers: Mapping[str, str]) -> float:
-    """Return the pause that a reply asks for; 0 for none, and for what has passed."""
-    found = [
-        _number(headers.get("retry-after-ms")) / 1000,
-        _number(headers.get("retry-after")),
-        _seconds_until(headers.get("retry-after")),
-    ]
-    return max(next((each for each in found if not math.isnan(each)), 0.0), 0.0)
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a reply asks to wait; `None` when it asks for none.
+
+    `retry-after-ms` comes before `retry-after`, which holds seconds or a date (RFC 9110,
+    section 10.2.3); a date that has passed asks for none to wait, which is 0. Numbers
+    below zero, infinite ones and other texts are ignored.
+    """
+    date = headers.get("retry-after")
+    found = (_number(headers.get("retry-after-ms")) / 1000, _number(date))
+    good = next((each for each in found if 0 <= each < math.inf), None)
+    return _seconds_until(date) if good is None else good
 
 
 def _number(text: str | None) -> float:
@@ -80,9 +83,9 @@ def _number(text: str | None) -> float:
         return math.nan
 
 
-def _seconds_until(text: str | None) -> float:
+def _seconds_until(text: str | None) -> float | None:
     date = parsedate_tz(text)
     try:
-        return math.nan if date is None else mktime_tz(date) - time.time()
+        return None if date is None else max(mktime_tz(date) - time.time(), 0.0)
     except (ValueError, OverflowError, OSError):
-        return math.nan
+        return None
