@@ -25,11 +25,18 @@ from lighter_core import (
 )
 from lighter_core.adapters import ReplayNotes
 from lighter_deepseek import DeepSeekProvider
-from lighter_openai import OpenAIProvider
+from lighter_deepseek._provider import DEEPSEEK
+from lighter_openai import OpenAIProvider, responses
 
 ASK = UserMessage("hello")
 SPEC = ToolSpec("add", "Add.", {"type": "object", "properties": {}})
 PLACEHOLDER = "(the reasoning of this turn is not known)"
+
+
+def test_both_interfaces_say_the_same_for_unknown_reasoning():
+    """One text, so that a history does not change with the interface."""
+    assert responses.PLACEHOLDER == PLACEHOLDER
+    assert DEEPSEEK.placeholder is responses.PLACEHOLDER
 
 
 def provider(**options) -> DeepSeekProvider:

@@ -27,8 +27,8 @@ from lighter_core import (
 from lighter_core.adapters import ReplayNotes
 from lighter_openai._chat_calls import Turn
 from lighter_openai._chat_decode import decode_chat_body
-from lighter_openai._chat_encode import PLACEHOLDER, encode_chat_request
-from lighter_openai._dialect import CHAT, OPENAI, Target
+from lighter_openai._chat_encode import encode_chat_request
+from lighter_openai._dialect import CHAT, OPENAI, PLACEHOLDER, Target
 
 TARGET = Target(CHAT, "http://127.0.0.1/v1", "m")
 ASK = UserMessage("hello")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from lighter_core import ModelError
 from lighter_core.adapters import need_integer
 from lighter_openai.responses import (
+    PLACEHOLDER,
     Connection,
     ConnectionOptions,
     Dialect,
@@ -34,7 +35,7 @@ DEEPSEEK = Dialect(
     base_url="https://api.deepseek.com",
     parts=frozenset({"image"}),
     plain_reasoning=True,
-    placeholder="(the reasoning of this turn is not known)",
+    placeholder=PLACEHOLDER,
     calls_last=True,
     isolated=True,
 )

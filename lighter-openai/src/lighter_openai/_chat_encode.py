@@ -31,12 +31,12 @@ from lighter_core.adapters import (
 )
 
 from ._chat_message import REASONING_KEYS
-from ._dialect import Target
+from ._dialect import PLACEHOLDER, Target
 from ._encode import Options, drop_vain_choice, output_format
 from ._input import as_image, file_name, need_image
 from ._replay import CallIds, loss_of, obstacle, public_call
 
-__all__ = ["PLACEHOLDER", "Reasoning", "encode_chat_request"]
+__all__ = ["Reasoning", "encode_chat_request"]
 
 Reasoning = Literal["keep", "drop", "require"]
 """What becomes of the reasoning of earlier replies.
@@ -44,9 +44,6 @@ Reasoning = Literal["keep", "drop", "require"]
 `keep` leaves it where the reply has it, `drop` takes it out, `require` also writes it
 into messages that are rebuilt.
 """
-
-PLACEHOLDER = "(the reasoning of this turn is not known)"
-"""Stands where a service demands the reasoning of a turn that has none."""
 
 _LONGEST_ID = 40  # OpenAI refuses longer ones in this interface
 _AUDIO = {

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHAT", "OPENAI", "Dialect", "Target"]
+__all__ = ["CHAT", "OPENAI", "PLACEHOLDER", "Dialect", "Target"]
+
+PLACEHOLDER = "(the reasoning of this turn is not known)"
+"""Stands where a service demands the reasoning of a turn that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

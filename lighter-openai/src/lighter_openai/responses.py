@@ -21,7 +21,13 @@ class AcmeProvider(ResponsesProvider):
 from __future__ import annotations
 
 from ._base import Connection, ConnectionOptions
-from ._dialect import Dialect
+from ._dialect import PLACEHOLDER, Dialect
 from ._responses import ResponsesProvider
 
-__all__ = ["Connection", "ConnectionOptions", "Dialect", "ResponsesProvider"]
+__all__ = [
+    "PLACEHOLDER",
+    "Connection",
+    "ConnectionOptions",
+    "Dialect",
+    "ResponsesProvider",
+]
