@@ -693,7 +693,7 @@ FAULTS: tuple[Fault, ...] = (
         "Z:a_pause_that_does_not_fit_is_told_at_once",
         "Z:a_pause_that_fits_is_kept",
         "Z:pauses",
-        "V:retry_after_is_a_plain_number_of_seconds",
+        "Z:seconds_that_are_asked_for_are_on_the_error",
     ),
     _fault(
         93,

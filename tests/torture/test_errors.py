@@ -164,7 +164,7 @@ async def test_T8_real_sockets(interface: Interface, results: Results) -> None:
         await provider.aclose()
     for url in (f"http://127.0.0.1:{gone}/v1", "http://no-such-host.invalid/v1"):
         provider = interface.provider(
-            api_key="k-0123456", model_id="m", base_url=url, max_retries=0, timeout=5
+            api_key="k-0123456", model_id="m", base_url=url, max_retries=0, timeout=1
         )
         assert (await failure(provider, streamed=True)).code == "network_error"
         await provider.aclose()
