@@ -60,9 +60,7 @@ class EventStreamSplitter:
         Some services leave it out after the last event. Whether the data is whole is
         for the caller's JSON parser to say: no proper prefix of an object parses.
         """
-        lines = [b"".join(self._pieces), b""]
-        self._pieces = []
-        return self._take(lines)
+        return self.feed(b"\n\n")
 
     def _take(self, lines: list[bytes]) -> list[bytes]:
         events: list[bytes] = []

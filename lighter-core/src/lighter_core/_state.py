@@ -206,9 +206,7 @@ class RunState:
         self.progress.tool_calls -= 1
         self.progress.calls_by_name[name] -= 1
 
-    def _paused(self) -> PausedRun | None:
-        if not self.pending:
-            return None
+    def _paused(self) -> PausedRun:
         return PausedRun(
             run_id=str(self.context.run_id),
             input=tuple(self.input),
