@@ -138,8 +138,8 @@ def _check_round(
         else:
             problems.append(_stray(index, message))
         index += 1
-    for call in expected:
-        number = assistant.tool_calls.index(call)
+    answered = len(assistant.tool_calls) - len(expected)
+    for number, call in enumerate(expected, answered):
         text = f"the tool call {call.call_id!r} has no result directly after it"
         path = f"messages[{start}].tool_calls[{number}]"
         problems.append(HistoryProblem(path, text, call.call_id))
