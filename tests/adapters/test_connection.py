@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+from support.ids import stable
 from support.interfaces import ask
 
 from lighter_core import ModelError
@@ -30,7 +31,7 @@ class Timeout:
         ({"max_retries": -1}, "max_retries"),
         ({"extra_headers": {"a b": "c"}}, "extra_headers"),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_values_that_cannot_work_are_refused_at_construction(interface, options, named):
     """With the option's name and without its value."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 from support.claude_streams import body, call, reply, sse, text, thinking
+from support.ids import stable
 from support.loopback import EVENT_STREAM, JSON_TYPE, Answer
 
 import lighter_claude
@@ -146,7 +147,7 @@ NAMED = {"type": "web_search_20260209", "name": "web_search"}
         ({"extra_headers": {"X-A": "sk-canary\n"}}, "invalid_request", "X-A"),
         ({"client": object()}, "invalid_request", "client"),
     ],
-    ids=repr,
+    ids=stable,
 )
 def test_values_that_cannot_work_are_refused_at_construction(options, code, named):
     """KF-112: the error names parameter or variable, never a key."""
@@ -169,7 +170,7 @@ def test_values_that_cannot_work_are_refused_at_construction(options, code, name
         {"type": "enabled", "budget_tokens": 1024},
         {"type": "enabled", "budget_tokens": 8191},
     ],
-    ids=repr,
+    ids=stable,
 )
 async def test_thinking_goes_through_as_it_is(server, make, thinking):
     """Which form a model takes, the service knows better; the budget is checked."""

@@ -11,6 +11,7 @@ import traceback
 
 import pytest
 from support.chat_streams import body, call, chunk, reply, sse
+from support.ids import stable
 from support.loopback import EVENT_STREAM, JSON_TYPE, Answer
 from support.threads import ServerThread
 
@@ -91,7 +92,7 @@ def test_provider_has_the_documented_surface():
         ({"extra_headers": {"a b": "x"}}, "invalid_request", "a b"),
         ({"client": object()}, "invalid_request", "client"),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_values_that_cannot_work_are_refused_at_construction(options, code, named):
     """KF-112: the error names parameter or variable, never a key."""

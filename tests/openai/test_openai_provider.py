@@ -15,6 +15,7 @@ import threading
 import traceback
 
 import pytest
+from support.ids import stable
 from support.loopback import EVENT_STREAM, JSON_TYPE, Answer
 from support.openai_streams import message, reasoning, reply, response, sse
 from support.threads import ServerThread
@@ -117,7 +118,7 @@ def test_key_and_model_come_from_the_environment(monkeypatch):
         ({"extra_headers": {"Content-Type": "x"}}, "invalid_request", "Content-Type"),
         ({"client": object()}, "invalid_request", "client"),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_values_that_cannot_work_are_refused_at_construction(options, code, named):
     """KF-112: the error names parameter or variable, never a key."""
