@@ -12,6 +12,8 @@
 #   make torture-sessions         kill agents with stored conversations 100 times a store
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
+#   make bench                    CPU beside the official SDKs; writes docs/performance.md
+#   make bench PEERS=all          other frameworks too, each in an environment of its own
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
@@ -20,6 +22,7 @@
 VENV ?= .venv
 PYTHON ?=
 PROVIDER ?= local
+PEERS ?=
 TESTS ?= tests
 # All cores; a file's tests stay together, since they share what is dear to set up.
 WORKERS ?= -n auto --dist loadfile
@@ -30,7 +33,7 @@ run := $(VENV)/bin/python
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture coverage model servers build changelog \
-	release clean bench-plugins bench-sessions torture-sessions
+	release clean bench bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -96,6 +99,9 @@ changelog: $(tools)/.made
 release: $(tools)/.made
 	$(tools)/bin/python scripts/release.py bump "$(VERSION)"
 	$(tools)/bin/towncrier build --yes --version "$(VERSION)"
+
+bench: $(VENV)/.made
+	@$(run) -m benchmarks.compare --peers "$(PEERS)"
 
 bench-sessions: $(VENV)/.made
 	@$(run) benchmarks/sessions.py

@@ -27,16 +27,15 @@ from lighter_core import (
     TextDelta,
     Tool,
     ToolCall,
-    ToolMessage,
     Usage,
     UserMessage,
     tool,
 )
 
-from .work import PARAMETERS, add_up, pieces
+from .work import add_up, pieces
 from .worker import cpu
 
-ROUNDS, DELTAS, WAITING, TURNS = 100, 5000, 1000, 7
+ROUNDS, RUNS, DELTAS, WAITING, TURNS = 10, 30, 5000, 1000, 7
 
 
 class Ready:
@@ -113,8 +112,9 @@ def rounds(used: Tool) -> Callable[[], Awaitable[None]]:
     agent = Agent(Ready(replies()), tools=[used])
 
     async def run() -> None:
-        response = (await agent.run("Add.")).raise_if_failed()
-        check(len(response.messages) == 2 * ROUNDS + 1 and response.text == "done")
+        for _ in range(RUNS):
+            response = (await agent.run("Add.")).raise_if_failed()
+            check(len(response.messages) == 2 * ROUNDS + 1 and response.text == "done")
 
     return run
 
@@ -146,28 +146,33 @@ class Said:
 Hook = Callable[[list[Said]], None]
 
 
-async def plain_rounds(hooks: Sequence[Hook] = ()) -> None:
-    """The same rounds as bare Python: no framework can do less than this."""
-    ready, messages = replies(), [Said("user", "Add.")]
-    required = PARAMETERS["required"]
-    for turn in range(ROUNDS + 1):
-        for hook in hooks:
-            hook(messages)
-        reply = await Ready(ready).invoke(
-            ModelRequest([UserMessage("Add.")] * (2 * turn + 1))
-        )
-        call = reply.tool_calls[0] if reply.tool_calls else None
-        messages.append(Said("assistant", reply.content, call))
-        if call is None:
-            break
-        values = json.loads(call.arguments)
-        check(list(values) == required and all(type(v) is int for v in values.values()))
-        messages.append(Said("tool", json.dumps(add_up(**values))))
-    check(len(messages) == 2 * ROUNDS + 2)
+async def plain_rounds() -> None:
+    """Run the same rounds as bare Python: no framework can do less than this."""
+    ready = replies()
+
+    async def invoke(messages: list[Said]) -> AssistantMessage:
+        return ready[(len(messages) - 1) // 2]
+
+    hooks: list[Hook] = []
+    for _ in range(RUNS):
+        messages = [Said("user", "Add.")]
+        while True:
+            for hook in hooks:
+                hook(messages)
+            reply = await invoke(messages)
+            call = reply.tool_calls[0] if reply.tool_calls else None
+            messages.append(Said("assistant", reply.content, call))
+            if call is None:
+                break
+            values = json.loads(call.arguments)
+            fine = values.keys() == {"a", "b"}
+            check(fine and all(type(each) is int for each in values.values()))
+            messages.append(Said("tool", json.dumps(add_up(**values))))
+        check(len(messages) == 2 * ROUNDS + 2)
 
 
 async def plain_deltas() -> None:
-    """The same deltas as bare Python."""
+    """Take the same deltas as bare Python."""
     ready = Ready([AssistantMessage("")], DELTAS)
     parts: list[str] = []
     async for event in ready.stream(ModelRequest([UserMessage("Tell.")])):
@@ -254,10 +259,10 @@ def imports() -> dict[str, float]:
 def main() -> None:
     """Measure and print."""
     cases: dict[str, tuple[Callable[[], Awaitable[None]], int]] = {
-        "round_plain": (plain_rounds, ROUNDS),
-        "round_async": (rounds(add_async), ROUNDS),
-        "round_inline": (rounds(add_inline), ROUNDS),
-        "round_thread": (rounds(add_on_thread), ROUNDS),
+        "round_plain": (plain_rounds, ROUNDS * RUNS),
+        "round_async": (rounds(add_async), ROUNDS * RUNS),
+        "round_inline": (rounds(add_inline), ROUNDS * RUNS),
+        "round_thread": (rounds(add_on_thread), ROUNDS * RUNS),
         "delta_plain": (plain_deltas, DELTAS),
         "delta": (deltas(), DELTAS),
     }
