@@ -23,9 +23,10 @@ from ..events import (
 )
 from ..messages import AssistantMessage
 from ._codec import Codec, Decoder, LateDecoder
-from ._faults import Service, bad_response, code_for_status, short
+from ._faults import Service, bad_response, code_for_status, fault_error, short
 from ._opening import Opening, last_events, object_in
 from ._raw import as_object
+from ._retries import fault_inside
 from ._secrets import Secrets, clear_locals, drop_frames
 from ._sender import Reply, Sender
 
@@ -86,7 +87,7 @@ class Exchange:
                 provider=service.name,
             ) from err
         except Exception as err:
-            error = _error_of(err, codec, secrets)
+            error = _error_of(err, codec, secrets, sending=True)
             _debug(
                 "request to %s failed",
                 service,
@@ -278,7 +279,9 @@ def _error_in(body: bytes) -> object:
     return reported
 
 
-def _error_of(error: Exception, codec: Codec, secrets: Secrets) -> ModelError:
+def _error_of(
+    error: Exception, codec: Codec, secrets: Secrets, *, sending: bool = False
+) -> ModelError:
     secrets.scrub(error)
     log = logging.getLogger(f"lighter.{codec.service.name}")
     if log.isEnabledFor(logging.DEBUG):
@@ -286,6 +289,9 @@ def _error_of(error: Exception, codec: Codec, secrets: Secrets) -> ModelError:
         text = secrets.text(_traceback_of(error))
         log.debug("the request failed inside the SDK:\n%s", text)
     drop_frames(error)
+    fault = fault_inside(error) if sending else None
+    if fault is not None:
+        return _readable(fault_error(fault, codec.service), secrets)
     return _readable(_mapped(error, codec), secrets)
 
 

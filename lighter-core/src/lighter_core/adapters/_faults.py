@@ -15,6 +15,7 @@ __all__ = [
     "Service",
     "bad_response",
     "code_for_status",
+    "fault_error",
     "short",
     "status_error",
     "transport_error",
@@ -169,6 +170,20 @@ def transport_error(
     )
 
 
+def fault_error(fault: Exception, service: Service) -> ModelError:
+    """Return the error for a fault of the program, raised while a request was sent."""
+    foreign = isinstance(fault, RuntimeError) and not isinstance(fault, _OWN_FAULTS)
+    return ModelError(
+        (_MISUSED if foreign else _FAULT).format(
+            where=f"{service.label} at {service.endpoint}",
+            kind=type(fault).__name__,
+            error=short(str(fault)),
+        ),
+        "unknown",
+        provider=service.name,
+    )
+
+
 def _category(
     error: Exception,
     late: tuple[type[Exception], ...],
@@ -212,6 +227,11 @@ _MISUSED = (
     "the request to {where} failed ({kind}: {error}); a client of your own works only"
     " on the event loop that it was first used on"
 )
+_FAULT = (
+    "the request to {where} failed inside the SDK ({kind}: {error}): a fault of the"
+    " program and not of the network; check the options, above all client and http_client"
+)
+_OWN_FAULTS = (NotImplementedError, RecursionError)  # about no event loop
 _UNKNOWN = "the request to {where} failed ({kind}: {error})"
 
 

@@ -14,13 +14,23 @@ from email.utils import mktime_tz, parsedate_tz
 from importlib import import_module
 from typing import cast
 
-__all__ = ["pause_before_retry", "retry_after_seconds"]
+__all__ = ["fault_inside", "pause_before_retry", "retry_after_seconds"]
 
 _STATUSES = (408, 409, 429)  # and every 5xx
 _FIRST_SECONDS = 0.5
 _MOST_SECONDS = 8.0
 _MOST_DOUBLINGS = 10
 _MOST_ASKED_SECONDS = 120.0
+_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 def pause_before_retry(error: Exception, sdk: str, taken: int) -> float | None:
@@ -58,9 +68,24 @@ def _connection_broke(error: Exception, sdk: str) -> bool:
     return (
         isinstance(broken, type)
         and isinstance(error, broken)
-        # A client on a foreign event loop: some SDKs call that a connection too.
-        and not isinstance(error.__cause__, RuntimeError)
+        and fault_inside(error) is None
     )
+
+
+def fault_inside(error: Exception) -> Exception | None:
+    """Return the fault of the program that sending a request ended with, if it is one.
+
+    Some SDKs turn whatever is raised meanwhile into an error of the connection: a client
+    on a foreign event loop, a wrong option, a bug of a transport.
+    """
+    import httpx2
+
+    # Certificates that do not fit, for one, are an OSError and a ValueError.
+    outside = (OSError, UnicodeDecodeError, httpx2.StreamError)
+    for each in (error, error.__cause__):
+        if isinstance(each, _FAULTS) and not isinstance(each, outside):
+            return each
+    return None
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
