@@ -113,8 +113,6 @@ def error_of(error: Exception, target: Target) -> ModelError:
 
     if isinstance(error, anthropic.APIStatusError):
         return _status_error(error, target)
-    if isinstance(error.__cause__, RuntimeError):
-        error = error.__cause__  # no fault of the network: the SDK calls it one
     return transport_error(
         error,
         target,
@@ -158,7 +156,8 @@ def thinking_refused(error: ModelError) -> bool:
 
     It never accepts that history again as it is, whatever is sent behind it.
     """
-    words = _words_of_400(error)
+    # Inside a reply, which has status 200, its words stand in the message only.
+    words = error.message if error.http_status is None else _words_of_400(error)
     return any(each in words for each in _THINKING)
 
 

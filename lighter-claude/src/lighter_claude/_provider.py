@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -171,11 +172,8 @@ class ClaudeProvider(SDKProvider):
             return await self._last_of_stream(request)
         held: AssistantMessage | None = None
         for _ in range(_MOST_PAUSES + 1):
-            exchange = await self._next(request, held, stream=False)
-            try:
-                held = self._with(held, await exchange.message())
-            finally:
-                await exchange.aclose()
+            message = await super().invoke(_going_on(request, held))
+            held = self._with(held, message)
             if _goes_out(held):
                 return held
         raise stopped(self._target, "pause_turn", often=True)
@@ -200,9 +198,10 @@ class ClaudeProvider(SDKProvider):
         """
         held: AssistantMessage | None = None
         for _ in range(_MOST_PAUSES + 1):
-            exchange = await self._next(request, held, stream=True)
             apart = bool(held and held.reasoning)
-            async with aclosing(exchange.events()) as events:
+            asked = _going_on(request, held)
+            exchange = await self._send(asked, stream=True)
+            async with aclosing(self._events(asked, exchange)) as events:
                 async for event in events:
                     if isinstance(event, MessageEvent):
                         held = self._with(held, event.message)
@@ -263,24 +262,14 @@ class ClaudeProvider(SDKProvider):
     def _lost(self, error: ModelError) -> str | None:
         return _RECOVERED if thinking_refused(error) else None
 
-    async def _next(
-        self, request: ModelRequest, held: AssistantMessage | None, *, stream: bool
-    ) -> Exchange:
-        """Send the request, or let a reply that paused go on."""
-        if held is None:
-            return await self._send(request, stream=stream)
-        return await self._open(_followed_by(request, held), stream=stream)
-
 
 def _goes_out(message: AssistantMessage) -> bool:
     """Tell whether a reply is for the caller, who answers its calls, paused or not."""
     return message.stop_reason != "pause_turn" or bool(message.tool_calls)
 
 
-def _followed_by(request: ModelRequest, held: AssistantMessage) -> ModelRequest:
-    return ModelRequest(
-        [*request.messages, held],
-        tool_specs=request.tool_specs,
-        output=request.output,
-        tool_choice=request.tool_choice,
-    )
+def _going_on(request: ModelRequest, held: AssistantMessage | None) -> ModelRequest:
+    """Return the request that lets a reply that paused go on; without one, the first."""
+    if held is None:
+        return request
+    return replace(request, messages=[*request.messages, held])

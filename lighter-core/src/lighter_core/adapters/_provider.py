@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NoReturn
 
+from .._closing import Owned
 from .._notes import note
 from ..errors import ModelError
 from ..events import ProviderStreamEvent
@@ -120,8 +121,28 @@ class SDKProvider(ABC):
         Raises:
             ModelError: For every failure; `code` says which kind it is.
         """
-        exchange, shown = await self._send(request, stream=True), False
-        reduced: bytes | None = None
+        exchange = await self._send(request, stream=True)
+        async with aclosing(self._events(request, exchange)) as events:
+            async for event in events:
+                yield event
+
+    def _events(
+        self, request: ModelRequest, exchange: Exchange
+    ) -> Owned[ProviderStreamEvent]:
+        """Yield what the reply to a request brings; the caller closes it, always.
+
+        Where the service refuses the native context inside its reply, before anything
+        of that was handed on, the request is sent once more without it.
+
+        Raises:
+            ModelError: As in `stream`.
+        """
+        return Owned(self._recovered(request, exchange))
+
+    async def _recovered(
+        self, request: ModelRequest, exchange: Exchange
+    ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        shown, reduced = False, None
         try:
             async with aclosing(exchange.events()) as events:
                 async for event in events:
