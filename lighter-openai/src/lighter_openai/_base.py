@@ -77,7 +77,11 @@ class BaseProvider(SDKProvider):
         model, key = self._model_and_key(model_id, dialect, connection)
         self._options = self._merged(fields, extra_body, name)
         self._target = Target(dialect, endpoint_of(url), model)
-        clients = self._clients_type(key, url, connection, isolated=dialect.isolated)
+        # What the environment says goes with its own key, to its own or OpenAI's URL.
+        isolated = dialect.isolated or connection.api_key is not None
+        if connection.base_url is not None:
+            isolated |= self._target.endpoint != endpoint_of(dialect.base_url)
+        clients = self._clients_type(key, url, connection, isolated=isolated)
         # A word such as "none" for a local server is no secret, and stands in any text.
         secrets = (key, *secret_headers(connection.extra_headers))
         super().__init__(self._target, clients, secrets=secrets, recover=recover)

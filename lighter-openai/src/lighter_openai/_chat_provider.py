@@ -74,7 +74,9 @@ class OpenAIChatProvider(BaseProvider):
 
     Args:
         api_key: The key; not needed with `base_url`. Without both, `OPENAI_API_KEY` is
-            read; it is never sent to an endpoint that `base_url` names.
+            read; it is never sent to an endpoint that `base_url` names. With a key or a
+            `base_url`, no organisation, project or `OPENAI_CUSTOM_HEADERS` of the
+            environment is sent.
         model_id: The model; without it `OPENAI_MODEL` is read.
         reasoning_effort: How much a model shall reason, in the service's own word.
         max_output_tokens: The most tokens of a reply; `None` leaves it to the service.

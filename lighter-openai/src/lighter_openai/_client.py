@@ -25,7 +25,7 @@ class Clients(Sender):
         base_url: The endpoint.
         connection: How the service is reached, as it was given.
         isolated: Whether the headers that the SDK takes from the environment are kept
-            back: they are meant for OpenAI.
+            back: they belong to its key and to the service that it names.
     """
 
     sdk: ClassVar[str] = "openai"

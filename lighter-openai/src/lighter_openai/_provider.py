@@ -34,7 +34,9 @@ class OpenAIProvider(ResponsesProvider):
     serve many runs at once, from several event loops.
 
     Args:
-        api_key: The key; without it `OPENAI_API_KEY` is read.
+        api_key: The key; without it `OPENAI_API_KEY` is read. With it, nothing that the
+            SDK takes from the environment is sent: no organisation, project or
+            `OPENAI_CUSTOM_HEADERS`.
         model_id: The model; without it `OPENAI_MODEL` is read.
         reasoning: The request's `reasoning` field, e.g. `{"summary": "auto"}`.
         max_output_tokens: The most tokens of a reply; `None` leaves it to the service.
@@ -42,7 +44,8 @@ class OpenAIProvider(ResponsesProvider):
             `[{"type": "web_search"}]`; they run at the service.
         recover: Whether a request is sent once more without native context, when the
             service says that it cannot read the reasoning in it.
-        base_url: Another endpoint; without it `OPENAI_BASE_URL` is read.
+        base_url: Another endpoint, to which nothing of those is sent either; without it
+            `OPENAI_BASE_URL` is read.
         timeout: Seconds until the reply begins, retries included, and between two of
             its pieces; or an `httpx2.Timeout`, which the SDK applies to each attempt.
         max_retries: How often a failed request is repeated before its reply begins.
