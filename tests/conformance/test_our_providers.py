@@ -6,12 +6,13 @@ import asyncio
 from collections import Counter
 
 import pytest
-from support.conformance_cases import FakeCase, echo_class
+from support.conformance_cases import FakeCase, ReplayCase, echo_class
 
 from lighter_conformance import (
     Case,
     ChatWire,
     ClassCase,
+    ContractViolation,
     NamedCase,
     NotApplicable,
     all_checks,
@@ -26,6 +27,7 @@ SERVICES = ("claude", "deepseek", "openai", "openai-chat")
 CASES: dict[str, Case] = {
     **{name: NamedCase(name) for name in SERVICES},
     "fake": FakeCase(),
+    "replay": ReplayCase(),
     "fake-retry": FakeCase(RetryProvider, name="fake-retry"),
     "fake-fallback": FakeCase(
         lambda provider: FallbackProvider([provider]), name="fake-fallback"
@@ -75,12 +77,16 @@ def local_model():
 AROUND = {"streams", "lifecycle", "secrets"}
 """What a provider around another can break; the rest is the other's own."""
 
+READS = ("replay", "import-is-light")
+"""It reads its file when it is made; a test below says what it loads for that."""
+
 PAIRS = [
     pytest.param(name, check, id=f"{name}-{check.id}")
     for name, case in CASES.items()
     for check in all_checks()
     if not any(map(case.why_not, check.needs))
     if name not in {"retry", "fallback"} or check.family in AROUND
+    if (name, check.id) != READS
 ]
 
 
@@ -95,6 +101,15 @@ def test_it_keeps_the_contract(
         run_check(check, CASES[name])
     except NotApplicable as reason:
         pytest.skip(str(reason))
+
+
+def test_replay_loads_what_reads_messages_and_nothing_else() -> None:
+    """No SDK and no transport: the recording is checked at once, by pydantic-core."""
+    name, id_ = READS
+    (check,) = (each for each in all_checks() if each.id == id_)
+    with pytest.raises(ContractViolation) as caught:
+        run_check(check, CASES[name])
+    assert "imported: ['pydantic_core', 'typing_extensions']" in str(caught.value)
 
 
 def test_the_services_skip_nothing() -> None:
