@@ -161,7 +161,7 @@ async def test_foreign_history_goes_on_and_is_reported(server, agent):
         [UserMessage("a"), other, UserMessage("b"), other, UserMessage("c")]
     )
     assert len(response.notes) == 1
-    assert "no signature" in response.notes[0]
+    assert "without its reasoning" in response.notes[0]
 
 
 HOSTED = [{"type": "web_search_20260209", "name": "web_search"}]

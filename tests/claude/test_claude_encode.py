@@ -300,7 +300,10 @@ def test_edited_reply_is_rebuilt_and_reported():
         call("add", {"a": 1}),
     ]
     (note,) = got.notes
-    assert note.startswith("replies that were edited")
+    assert note == f"{LOST}: it was edited since"
+
+
+LOST = "an earlier reply was sent to 'claude' without its reasoning"
 
 
 def foreign(**fields: Any) -> AssistantMessage:
@@ -320,9 +323,9 @@ def foreign(**fields: Any) -> AssistantMessage:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"provider": "openai"}, "replies of other providers"),
-        ({"endpoint": "http://other"}, "replies that came from another base_url"),
-        ({"api": "responses"}, "replies of other providers"),
+        ({"provider": "openai"}, "another service wrote it"),
+        ({"endpoint": "http://other"}, "it came from another endpoint"),
+        ({"api": "responses"}, "another service wrote it"),
     ],
 )
 def test_foreign_reply_is_rebuilt_and_reported(fields, reason):
@@ -335,8 +338,40 @@ def test_foreign_reply_is_rebuilt_and_reported(fields, reason):
     ]
     assert sent[2]["content"][0]["tool_use_id"] == "call_9"
     (note,) = got.notes
-    assert note.startswith(reason)
+    assert note == f"{LOST}: {reason}"
     assert b"why" not in got.body
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "acme", None])
+def test_a_foreign_reply_that_loses_nothing_is_not_noted(provider):
+    """Text and calls are sent as they are: there is nothing to say."""
+    calls = [ToolCall("call_9", "add", '{"a": 1}')]
+    plain = AssistantMessage("Text", tool_calls=calls)
+    if provider is not None:
+        item = '{"type":"function_call","call_id":"call_9","name":"add"}'
+        plain = seal_native(
+            plain,
+            provider=provider,
+            endpoint="http://h",
+            api="x",
+            model="m",
+            items=f"[{item}]",
+        )
+    got = encoded(UserMessage("x"), plain, result("call_9"))
+    assert json.loads(got.body)["messages"][1]["content"][0] == text("Text")
+    assert not got.notes
+
+
+def test_what_hosted_tools_did_is_told_when_it_is_lost():
+    """In the words of the other encoders."""
+    items = '[{"type":"web_search_call","id":"ws_1"},{"type":"reasoning","id":"rs_1"}]'
+    got = encoded(
+        UserMessage("x"), foreign(provider="openai", items=items), result("call_9")
+    )
+    (note,) = got.notes
+    assert note == (
+        f"{LOST} and what tools of the service did: another service wrote it"
+    )
 
 
 def test_notes_tell_the_real_reason():
@@ -344,13 +379,14 @@ def test_notes_tell_the_real_reason():
     own = decoded(thinking(), call("add", {"a": 1}))
     twice = [UserMessage("x"), own, result(), UserMessage("y"), own, result()]
     (note,) = encoded(*twice).notes
-    assert note.startswith("replies with call ids that stand earlier")
+    assert note == f"{LOST}: an earlier call has the id of one of its calls"
     named = decoded(thinking(), call("a.b", {"a": 1}))
-    (note,) = encoded(UserMessage("x"), named, result()).notes
-    assert note.startswith("replies that call tools by names that Claude refuses")
+    first, second = encoded(UserMessage("x"), named, result()).notes
+    assert first == f"{LOST}: it calls a tool by a name that Claude refuses"
+    assert second.startswith("calls of tools by names that Claude refuses")
     elsewhere = decoded(target=replace(TARGET, endpoint="http://gateway"))
     (note,) = encoded(UserMessage("x"), elsewhere, result()).notes
-    assert note.startswith("replies that came from another base_url")
+    assert note == f"{LOST}: it came from another endpoint"
     assert not encoded(UserMessage("x"), own, result()).notes
 
 
@@ -359,7 +395,7 @@ def test_reasoning_without_signature_is_reported_once():
     reply = AssistantMessage("a", reasoning="secret thought")
     got = encoded(UserMessage("x"), reply, UserMessage("y"), reply, UserMessage("z"))
     assert len(got.notes) == 1
-    assert "no signature" in got.notes[0]
+    assert got.notes[0] == f"{LOST}: it carries no native context"
     assert "secret" not in got.notes[0]
 
 

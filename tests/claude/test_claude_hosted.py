@@ -147,7 +147,7 @@ async def test_a_hosted_call_without_a_result_ends_with_the_turn(server, make, b
     assert [block["type"] for block in turns[1]["content"]] == ["tool_use"]
     kinds = [block["type"] for block in turns[2]["content"]]
     assert kinds == ["tool_result", "text"]
-    assert any("hosted tools" in each for each in notes)
+    assert any("what tools of the service did" in each for each in notes)
 
 
 async def test_the_results_of_a_lost_call_are_left_out_too(server, make):

@@ -20,7 +20,6 @@ from ._blocks import hosted_ids
 from ._target import API, Target
 
 __all__ = [
-    "RENAMED",
     "REPEATED",
     "UNFINISHED",
     "SystemMode",
@@ -31,28 +30,9 @@ __all__ = [
 
 SystemMode = Literal["merge", "in_place"]
 
-_AS_TEXT = "were sent to Claude as text and tool calls, without their native context"
-_FOREIGN = f"replies of other providers {_AS_TEXT}"
-_ELSEWHERE = (
-    f"replies that came from another base_url {_AS_TEXT}: only the endpoint that wrote"
-    " it can read it"
-)
-_EDITED = (
-    "replies that were edited were sent to Claude as text and tool calls, without"
-    " thinking"
-)
-REPEATED = (
-    f"replies with call ids that stand earlier in the history {_AS_TEXT}, and with new"
-    " ids: Claude takes each id once"
-)
-RENAMED = (
-    f"replies that call tools by names that Claude refuses {_AS_TEXT}, and with other"
-    " names"
-)
-UNFINISHED = (
-    f"replies with hosted tools that never gave their results {_AS_TEXT}: such a reply"
-    " goes on with the results of its calls only"
-)
+NO_NATIVE = "it carries no native context"
+REPEATED = "an earlier call has the id of one of its calls"
+UNFINISHED = "tools of the service in it never gave their results"
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
@@ -63,18 +43,24 @@ def normal_name(call: ToolCall) -> str:
 
 
 def foreign(message: AssistantMessage, target: Target) -> str | None:
-    """Return why native context cannot go to the target in any conversation, if so."""
+    """Return why a reply cannot go to the target as it came, if it cannot."""
     native = message.native
     if native is None:
-        return _FOREIGN
-    if (native.provider, native.api, native.v) != (target.name, API, 1):
-        return _FOREIGN
-    if native.endpoint != target.endpoint:
-        return _ELSEWHERE
-    if not message.native_intact():
-        return _EDITED
-    odd = any(normal_name(call) != call.tool_name for call in message.tool_calls)
-    return RENAMED if odd else None
+        return NO_NATIVE
+    checks = (
+        (
+            (native.provider, native.api) == (target.name, API),
+            "another service wrote it",
+        ),
+        (native.v == 1, "another version of Lighter kept it"),
+        (native.endpoint == target.endpoint, "it came from another endpoint"),
+        (message.native_intact(), "it was edited since"),
+        (
+            all(normal_name(call) == call.tool_name for call in message.tool_calls),
+            "it calls a tool by a name that Claude refuses",
+        ),
+    )
+    return next((why for good, why in checks if not good), None)
 
 
 def unfinished(

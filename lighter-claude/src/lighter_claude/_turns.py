@@ -20,13 +20,14 @@ from lighter_core.adapters import (
     dump_json,
     elements,
     load_json,
+    loss_of,
     normal_call_id,
 )
 
 from ._blocks import THOUGHTS, rewritten, sent_and_container
 from ._parts import part_block, text_block
 from ._replay import (
-    RENAMED,
+    NO_NATIVE,
     REPEATED,
     UNFINISHED,
     SystemMode,
@@ -38,9 +39,6 @@ from ._target import BLANK_LINE, Target
 
 __all__ = ["SystemMode", "Turns"]
 
-_UNSIGNED = (
-    "the reasoning of earlier replies was not sent to Claude: it has no signature"
-)
 _RAW_INPUT = (
     "arguments of tool calls that are no JSON object were sent to Claude as text in"
     " `_raw`"
@@ -171,13 +169,13 @@ class Turns:
         return dump_json(block)
 
     def _reply(self, message: AssistantMessage) -> list[str]:
-        native = message.native
-        obstacle = self._obstacle(message)
-        if native is None or obstacle is not None:
+        native, why = message.native, self._obstacle(message)
+        if native is None or why is not None:
             self.container = None
-            if obstacle is not None:
-                self.notes.add(obstacle, "dropped")
-            return self._rebuilt(message, obstacle)
+            note = loss_of(message, self.target.name, why or NO_NATIVE)
+            if note is not None:
+                self.notes.add(note, "dropped")
+            return self._rebuilt(message)
         self._round = {}
         self._sent_ids.update(call.call_id for call in message.tool_calls)
         sent, container = sent_and_container(native.items)
@@ -192,10 +190,7 @@ class Turns:
         return visible
 
     def _obstacle(self, message: AssistantMessage) -> str | None:
-        """Return what to note when a reply is made from public fields, if anything."""
-        native = message.native
-        if native is None:
-            return _UNSIGNED if message.reasoning else None
+        """Return why a reply has to be made from public fields; `None` when not."""
         found = foreign(message, self.target)
         if found is not None:
             return found
@@ -205,7 +200,7 @@ class Turns:
             return REPEATED
         return None
 
-    def _rebuilt(self, message: AssistantMessage, obstacle: str | None) -> list[str]:
+    def _rebuilt(self, message: AssistantMessage) -> list[str]:
         """Return blocks made from public fields: no thinking, it cannot be made up."""
         blocks: list[str] = []
         if message.content.strip():
@@ -219,7 +214,7 @@ class Turns:
             self._sent_ids.add(id_)
             self._round[call.call_id] = id_
             name = normal_name(call)
-            if name != call.tool_name and obstacle != RENAMED:
+            if name != call.tool_name:
                 self.notes.add(_NAMES, "rewritten", part=part)
             head = dump_json({"type": "tool_use", "id": id_, "name": name})
             blocks.append(f'{head[:-1]},"input":{self._input(call, part)}}}')

@@ -26,6 +26,7 @@ from lighter_core.adapters import (
     elements,
     encode_text,
     json_values_only,
+    loss_of,
     members,
     plain,
 )
@@ -34,7 +35,7 @@ from ._chat_message import REASONING_KEYS
 from ._dialect import PLACEHOLDER, Target
 from ._encode import Options, drop_vain_choice, output_format
 from ._input import as_image, file_name, need_image
-from ._replay import CallIds, loss_of, obstacle, public_call
+from ._replay import CallIds, obstacle, public_call
 
 __all__ = ["Reasoning", "encode_chat_request"]
 
@@ -190,7 +191,7 @@ class _Messages:
         """Return the message made from public fields; `None` for an empty one."""
         thought = self._thought(message)
         kept = thought is not None
-        note = loss_of(message, self._target, why, reasoning_kept=kept)
+        note = loss_of(message, self._target.name, why, reasoning_kept=kept)
         if note is not None:
             self._notes.add(note, "dropped")
         if not message.content and not message.tool_calls:

@@ -22,12 +22,12 @@ from lighter_core.adapters import (
     as_object,
     dump_json,
     elements,
+    loss_of,
 )
 
 from ._dialect import Target
 from ._replay import (
     CallIds,
-    loss_of,
     obstacle,
     public_call,
     same_service,
@@ -135,7 +135,7 @@ class InputItems:
 
     def _note(self, message: AssistantMessage, why: str) -> None:
         kept = bool(message.reasoning) and self._public_thought(message) is not None
-        note = loss_of(message, self._target, why, reasoning_kept=kept)
+        note = loss_of(message, self._target.name, why, reasoning_kept=kept)
         if note is not None:
             self._notes.add(note, "dropped")
 

@@ -7,9 +7,7 @@ import re
 from lighter_core import AssistantMessage, ToolCall
 from lighter_core.adapters import (
     ReplayNotes,
-    as_object,
     dump_json,
-    elements,
     endpoint_of,
     load_json,
     normal_call_id,
@@ -19,16 +17,12 @@ from ._dialect import Target
 
 __all__ = [
     "CallIds",
-    "loss_of",
     "obstacle",
     "public_call",
     "same_service",
 ]
 
 _OTHER_MODEL = "another model wrote it"
-_HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
-_REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
-_REASONING_KEYS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
 def obstacle(message: AssistantMessage, target: Target) -> str | None:
@@ -97,48 +91,6 @@ def public_call(
         )
         notes.add(text, "rewritten", part=part)
     return {"name": name, "arguments": arguments}
-
-
-def loss_of(
-    message: AssistantMessage, target: Target, why: str, *, reasoning_kept: bool
-) -> str | None:
-    """Return one sentence about what a rebuilt message lacks; `None` for nothing.
-
-    Args:
-        message: A message that is rebuilt from its public fields.
-        target: Whom the request is for.
-        why: Why it is rebuilt.
-        reasoning_kept: Whether its reasoning text is sent nevertheless.
-    """
-    lost: list[str] = []
-    kinds = _kinds(message)
-    if not reasoning_kept and (kinds & _REASONING or message.reasoning):
-        lost.append("its reasoning")
-    if kinds - _REASONING - _HARMLESS:
-        lost.append("what tools of the service did")
-    if not lost:
-        return None
-    return (
-        f"an earlier reply was sent to {target.dialect.name!r} without"
-        f" {' and '.join(lost)}: {why}"
-    )
-
-
-def _kinds(message: AssistantMessage) -> set[str]:
-    """Return the kinds of items in the native context."""
-    found: set[str] = set()
-    try:
-        items = elements(message.native.items) if message.native else []
-    except ValueError:
-        return found  # an edited context: nothing can be said of it
-    for value, _ in items:
-        item = as_object(value) or {}
-        kind = item.get("type")
-        if isinstance(kind, str):
-            found.add(kind)
-        if any(item.get(key) for key in _REASONING_KEYS):
-            found.add("reasoning")
-    return found
 
 
 def _normal_name(name: str) -> str:

@@ -55,7 +55,7 @@ from ._faults import (
     status_error,
     transport_error,
 )
-from ._losses import ReplayNotes
+from ._losses import ReplayNotes, loss_of
 from ._making import make_provider
 from ._options import (
     endpoint_of,
@@ -133,6 +133,7 @@ __all__ = [
     "integer_in",
     "json_values_only",
     "load_json",
+    "loss_of",
     "make_provider",
     "map_schema",
     "member_text",

@@ -7,9 +7,15 @@ from contextlib import contextmanager
 from typing import Literal
 
 from ..errors import ModelError
+from ..messages import AssistantMessage
 from ..provider import ReplayFinding
+from ._raw import as_object, elements
 
-__all__ = ["ReplayNotes"]
+__all__ = ["ReplayNotes", "loss_of"]
+
+_HARMLESS = frozenset({"message", "function_call", "text", "tool_use"})
+_REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_REASONING_KEYS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
 class ReplayNotes:
@@ -81,3 +87,44 @@ class ReplayNotes:
                 raise
             path = f"{self._place}{part}"
             self.findings.append(ReplayFinding(path, "refused", err.message))
+
+
+def loss_of(
+    message: AssistantMessage, provider: str, why: str, *, reasoning_kept: bool = False
+) -> str | None:
+    """Return one sentence about what a rebuilt message lacks; `None` for nothing.
+
+    Args:
+        message: A message that is rebuilt from its public fields.
+        provider: The provider that the request is for.
+        why: Why it is rebuilt.
+        reasoning_kept: Whether its reasoning text is sent nevertheless.
+    """
+    lost: list[str] = []
+    kinds = _kinds(message)
+    if not reasoning_kept and (kinds & _REASONING or message.reasoning):
+        lost.append("its reasoning")
+    if kinds - _REASONING - _HARMLESS:
+        lost.append("what tools of the service did")
+    if not lost:
+        return None
+    return (
+        f"an earlier reply was sent to {provider!r} without {' and '.join(lost)}: {why}"
+    )
+
+
+def _kinds(message: AssistantMessage) -> set[str]:
+    """Return the kinds of items in the native context."""
+    found: set[str] = set()
+    try:
+        items = elements(message.native.items) if message.native else []
+    except ValueError:
+        return found  # an edited context: nothing can be said of it
+    for value, _ in items:
+        item = as_object(value) or {}
+        kind = item.get("type")
+        if isinstance(kind, str):
+            found.add(kind)
+        if any(item.get(key) for key in _REASONING_KEYS):
+            found.add("reasoning")
+    return found
