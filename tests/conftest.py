@@ -6,11 +6,18 @@ import gc
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.faults import keywords
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background: the programs that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A busy machine makes no test fail: how long an example takes says nothing here.
+settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -136,7 +136,7 @@ async def test_the_wall_clock_ends_what_is_in_flight(way: str, where: str) -> No
     if where == "model":
         turns = [calls("work"), [TextDelta("..."), Pause(60)]]
     provider = FakeProvider(turns)
-    agent = Agent(provider, tools=[work, slow], limits=RunLimits(seconds=0.05))
+    agent = Agent(provider, tools=[work, slow], limits=RunLimits(seconds=0.5))
     async with asyncio.timeout(5):
         response = await going(agent, way)
     assert limit_of(response) == "seconds"
@@ -149,7 +149,7 @@ async def test_the_wall_clock_ends_what_is_in_flight(way: str, where: str) -> No
 @WAYS
 async def test_one_model_call_may_take_so_long(way: str) -> None:
     provider = FakeProvider([calls("work"), [TextDelta("..."), Pause(60)]])
-    agent = Agent(provider, tools=[work], limits=RunLimits(model_call_seconds=0.05))
+    agent = Agent(provider, tools=[work], limits=RunLimits(model_call_seconds=0.4))
     async with asyncio.timeout(5):
         response = await going(agent, way)
     assert limit_of(response) == "model_call_seconds"
@@ -161,9 +161,9 @@ async def test_one_model_call_may_take_so_long(way: str) -> None:
 async def test_silence_ends_a_model_call_and_slow_progress_does_not(way: str) -> None:
     steady: list[Any] = []
     for _ in range(6):
-        steady += [TextDelta("a"), Pause(0.03)]
+        steady += [TextDelta("a"), Pause(0.12)]
     steady.append(MessageEvent(AssistantMessage("a" * 6)))
-    limits = RunLimits(idle_seconds=0.15)
+    limits = RunLimits(idle_seconds=0.5)
     response = await going(Agent(FakeProvider([steady]), limits=limits), way)
     assert response.text == "a" * 6
     silent = FakeProvider([[TextDelta("a"), Pause(60)]])
