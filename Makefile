@@ -7,6 +7,8 @@
 #   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
 #   make fuzz                     the adapters against 10,000 damaged replies each
 #   make torture                  every harness of docs/reliability.md in full; renews its table
+#   make coverage                 the suite, and which branches it did not reach
+#   make mutation                 whether the tests notice small mistakes in the loop
 #   make check                    formatting, linting, types
 #   make model                    fetch the small model that `demo` and some tests use
 #   make torture-sessions         kill agents with stored conversations 100 times a store
@@ -32,7 +34,7 @@ inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/py
 run := $(VENV)/bin/python
 tools := $(VENV)-build
 
-.PHONY: demo test test-all smoke check format fuzz torture coverage model servers build changelog \
+.PHONY: demo test test-all smoke check format fuzz torture coverage mutation model servers build changelog \
 	release clean bench bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
@@ -79,6 +81,9 @@ torture-sessions: $(VENV)/.made-test
 
 torture: $(VENV)/.made-test
 	LIGHTER_TORTURE=full $(run) -m pytest tests/torture tests/faults
+
+mutation: $(VENV)/.made-test
+	$(run) scripts/mutation.py
 
 coverage: $(VENV)/.made-test
 	$(run) -m coverage run -m pytest $(TESTS)
