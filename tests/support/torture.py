@@ -78,7 +78,7 @@ class Results:
 
 
 def _is_row(line: str) -> bool:
-    return bool(re.match(r"\| T\d", line))
+    return bool(re.match(r"\| [ST]\d", line))
 
 
 def _key(line: str) -> str:

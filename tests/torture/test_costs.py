@@ -107,9 +107,10 @@ async def test_T14_finds_it() -> None:
         text = ""
         async for event in provider.stream(ModelRequest([UserMessage("x")])):
             text += getattr(event, "text", "")
-            json.dumps(text)
+            for _ in range(20):  # so that it outweighs what is linear
+                json.dumps(text)
 
-    assert await ratio(quadratic, INTERFACES[0], "text", 1_000) >= 3.0
+    assert await ratio(quadratic, INTERFACES[0], "text", 500) >= 3.0
 
 
 async def test_T14_the_loop_costs_little(results: Results) -> None:
