@@ -149,7 +149,14 @@ NOT_EXPORTED = {
     "errors": set(),
     "events": set(),
     "pausing": set(),
-    "history": {"INTERRUPTED", "TrimmedHistory", "trim", "interrupted_result", "repair_with_origins", "require_valid_history"},
+    "history": {
+        "INTERRUPTED",
+        "TrimmedHistory",
+        "trim",
+        "interrupted_result",
+        "repair_with_origins",
+        "require_valid_history",
+    },
     "hooks": {
         "AROUND_TAKES",
         "EVENTS",
