@@ -60,7 +60,9 @@ def measure(
     """Return all figures of one run."""
     before = machine.load()
     made = {name: environments.python_of(name) for name in peers}
-    missing = {name: str(each) for name, each in made.items() if not isinstance(each, Path)}
+    missing = {
+        name: str(each) for name, each in made.items() if not isinstance(each, Path)
+    }
     versions = machine.versions(Path(sys.executable))
     service = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.compare.service"],
@@ -79,7 +81,10 @@ def measure(
                 for name in ("sdk", "lighter", "raw", "plain")
             ]
             for name, python in made.items():
-                if isinstance(python, Path) and protocol in environments.PEERS[name].protocols:
+                if (
+                    isinstance(python, Path)
+                    and protocol in environments.PEERS[name].protocols
+                ):
                     runners.append(Running(name, f"peers.{name}", python))
             results[protocol] = take_turns(runners, protocol, url, scenarios, repeats)
     finally:

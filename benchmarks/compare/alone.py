@@ -187,7 +187,9 @@ def check(fine: bool) -> None:  # noqa: FBT001 - reads as an assertion
         raise SystemExit("not all of the work was done: nothing was measured")
 
 
-def in_turn(cases: dict[str, tuple[Callable[[], Awaitable[None]], int]]) -> dict[str, float]:
+def in_turn(
+    cases: dict[str, tuple[Callable[[], Awaitable[None]], int]],
+) -> dict[str, float]:
     """Return the median microseconds of one unit of each case."""
     taken: dict[str, list[float]] = {name: [] for name in cases}
     with asyncio.Runner() as loop:

@@ -20,7 +20,9 @@ class Peer:
     @property
     def named(self) -> tuple[str, ...]:
         """The distributions whose versions are shown."""
-        return tuple(each.partition("==")[0].partition("[")[0] for each in self.requirements)
+        return tuple(
+            each.partition("==")[0].partition("[")[0] for each in self.requirements
+        )
 
 
 PEERS = {
@@ -52,7 +54,9 @@ def chosen(names: str) -> list[str]:
     Raises:
         SystemExit: For a name that there is none of.
     """
-    wanted = list(PEERS) if names == "all" else [each for each in names.split(",") if each]
+    wanted = (
+        list(PEERS) if names == "all" else [each for each in names.split(",") if each]
+    )
     unknown = [each for each in wanted if each not in PEERS]
     if unknown:
         raise SystemExit(f"no peer {unknown[0]!r}; there are {', '.join(PEERS)}")
@@ -70,7 +74,15 @@ def python_of(name: str) -> Path | str:
     uv = Path(sys.executable).parent / "uv"
     command = str(uv) if uv.exists() else "uv"
     for step in (
-        [command, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
+        [
+            command,
+            "venv",
+            "--quiet",
+            "--clear",
+            "--python",
+            sys.executable,
+            str(folder),
+        ],
         [
             command,
             "pip",
@@ -82,7 +94,9 @@ def python_of(name: str) -> Path | str:
         ],
     ):
         try:
-            ended = subprocess.run(step, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+            ended = subprocess.run(
+                step, cwd=ROOT, stdin=subprocess.DEVNULL, check=False
+            )
         except FileNotFoundError:
             return "uv is needed to install it"
         if ended.returncode:

@@ -99,7 +99,9 @@ def _table(
         shown = NAMES.get(name) or " ".join(
             f"{k} {v}" for k, v in list(versions.items())[:1]
         )
-        cells = [f"{row[name]:.2f}" if name in row else "–" for row in scenarios.values()]
+        cells = [
+            f"{row[name]:.2f}" if name in row else "–" for row in scenarios.values()
+        ]
         lines.append(f"| {shown or name} | " + " | ".join(cells) + " |")
     goals = [TARGETS.get(each, {}).get(protocol) for each in scenarios]
     if any(goals):

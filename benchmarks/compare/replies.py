@@ -87,6 +87,11 @@ def _reply(kind: str, number: int, turn: int) -> tuple[list[str], int | None]:
     return [ANSWER[at : at + 8] for at in range(0, len(ANSWER), 8)], None
 
 
+def _number(call: int | None) -> int:
+    """Return what tells the ids of a run's replies apart; some peers merge by id."""
+    return 999 if call is None else call
+
+
 def _arguments(call: int) -> str:
     return json.dumps({"a": call, "b": call})
 
@@ -109,7 +114,7 @@ def _items(text: str, call: int | None) -> list[Event]:
     part = {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
     return [
         {
-            "id": f"msg_{0:032}",
+            "id": f"msg_{_number(call):032}",
             "type": "message",
             "status": "completed",
             "role": "assistant",
@@ -121,7 +126,7 @@ def _items(text: str, call: int | None) -> list[Event]:
 def _response(text: str, call: int | None, status: str = "completed") -> Event:
     done = status == "completed"
     return {
-        "id": f"resp_{0:040}",
+        "id": f"resp_{_number(call):040}",
         "object": "response",
         "created_at": 1780000000,
         "status": status,
@@ -159,7 +164,7 @@ def _response_events(text: list[str], call: int | None) -> list[Event]:
     item = _items("".join(text), call)[0]
     where = {"item_id": item["id"], "output_index": 0}
     begun = {**item, "status": "in_progress"}
-    start = _response("", None, "in_progress")
+    start = _response("", call, "in_progress")
     events: list[Event] = [
         {"type": "response.created", "response": start},
         {"type": "response.in_progress", "response": start},
@@ -224,9 +229,11 @@ def _chat_call(call: int) -> Event:
     return {"id": f"call_{call:024}", "type": "function", "function": function}
 
 
-def _chat(kind: str, choices: list[Event], usage: Event | None) -> Event:
+def _chat(
+    kind: str, call: int | None, choices: list[Event], usage: Event | None
+) -> Event:
     return {
-        "id": f"chatcmpl-{0:029}",
+        "id": f"chatcmpl-{_number(call):029}",
         "object": kind,
         "created": 1780000000,
         "model": "mock",
@@ -247,7 +254,7 @@ def _completion(text: str, call: int | None) -> Event:
         "logprobs": None,
         "finish_reason": "stop" if call is None else "tool_calls",
     }
-    return _chat("chat.completion", [choice], _CHAT_USAGE)
+    return _chat("chat.completion", call, [choice], _CHAT_USAGE)
 
 
 def _chunks(text: list[str], call: int | None) -> list[Event]:
@@ -263,8 +270,8 @@ def _chunks(text: list[str], call: int | None) -> list[Event]:
     choices.append({"index": 0, "delta": {}, "logprobs": None, "finish_reason": end})
     kind = "chat.completion.chunk"
     return [
-        *(_chat(kind, [choice], None) for choice in choices),
-        _chat(kind, [], _CHAT_USAGE),
+        *(_chat(kind, call, [choice], None) for choice in choices),
+        _chat(kind, call, [], _CHAT_USAGE),
     ]
 
 
@@ -294,7 +301,7 @@ def _block(text: str, call: int | None) -> Event:
 
 def _message(text: str, call: int | None) -> Event:
     return {
-        "id": f"msg_{0:024}",
+        "id": f"msg_{_number(call):024}",
         "type": "message",
         "role": "assistant",
         "model": "mock",
@@ -307,7 +314,7 @@ def _message(text: str, call: int | None) -> Event:
 
 def _message_events(text: list[str], call: int | None) -> list[Event]:
     start = {
-        **_message("", None),
+        **_message("", call),
         "content": [],
         "stop_reason": None,
         "usage": _claude_usage(1),

@@ -83,7 +83,9 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, why: bytes) -> None:
         assert self._transport is not None
-        body = b'{"type":"error","error":{"type":"invalid_request_error","message":"%b"}}'
+        body = (
+            b'{"type":"error","error":{"type":"invalid_request_error","message":"%b"}}'
+        )
         self._transport.write(answer(body % why, "400 Bad Request"))
 
 

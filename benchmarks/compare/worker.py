@@ -49,13 +49,14 @@ async def work(runner: Runner, prepared: object, what: Scenario) -> list[Outcome
         return [await runner.stream(prepared)]
     if what.runs == 1:
         return [await runner.run(prepared)]
-    return list(
-        await asyncio.gather(*(runner.run(prepared) for _ in range(what.runs)))
-    )
+    return list(await asyncio.gather(*(runner.run(prepared) for _ in range(what.runs))))
 
 
 def measure(
-    loop: asyncio.Runner, runner: Runner, known: dict[str, object], order: dict[str, object]
+    loop: asyncio.Runner,
+    runner: Runner,
+    known: dict[str, object],
+    order: dict[str, object],
 ) -> dict[str, object]:
     """Do the work as often as ordered; return what one unit of it cost."""
     what, times = scenario(str(order["scenario"])), int(str(order["times"]))

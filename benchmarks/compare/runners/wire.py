@@ -104,10 +104,17 @@ def use_tool(outcome: Outcome, values: dict[str, int]) -> str:
     return json.dumps(add_up(a, b))
 
 
-def request(protocol: Protocol, model: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+def request(
+    protocol: Protocol, model: str, items: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Return a request's body."""
     if protocol == "responses":
-        return {"model": model, "input": items, "tools": tools(protocol), "store": False}
+        return {
+            "model": model,
+            "input": items,
+            "tools": tools(protocol),
+            "store": False,
+        }
     body = {"model": model, "messages": items, "tools": tools(protocol)}
     return {**body, "max_tokens": 4096} if protocol == "messages" else body
 
