@@ -5,8 +5,6 @@ exchanges as JSON files with a `response.body`. Without recordings it parses two
 written here.
 """
 
-# ruff: noqa: T201, INP001 - a script that prints
-
 from __future__ import annotations
 
 import json

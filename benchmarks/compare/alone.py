@@ -181,7 +181,7 @@ async def plain_deltas() -> None:
     check(len("".join(parts)) > DELTAS)
 
 
-def check(fine: bool) -> None:  # noqa: FBT001 - reads as an assertion
+def check(fine: bool) -> None:
     """Stop when not all of the work was done."""
     if not fine:
         raise SystemExit("not all of the work was done: nothing was measured")
@@ -242,7 +242,7 @@ def imports() -> dict[str, float]:
     )
     for turn in range(10):
         for name, taken in times.items():
-            out = subprocess.run(  # noqa: S603 - this interpreter
+            out = subprocess.run(
                 [sys.executable, "-c", script.format(name=name)],
                 capture_output=True,
                 text=True,
