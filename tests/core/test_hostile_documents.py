@@ -15,12 +15,13 @@ DOCUMENTS = 10_000
 GOLDEN = Path(__file__).parent / "golden" / "history-v1.json"
 
 CHILD = """
-import resource, sys, time, json
+import resource, sys, time, json, urllib.parse
 from lighter_core import HistoryError, check_history, messages_from_json, messages_to_json
 from lighter_core.messages import MESSAGE_CLASSES
 
 limit = 200 * 2**20
 messages_from_json(b'{"version":1,"messages":[]}')  # loads what is loaded late
+urllib.parse.urlsplit("http://[::1]/")  # the standard library loads ipaddress for it
 try:
     messages_from_json(b'{"version":2}')
 except HistoryError:
