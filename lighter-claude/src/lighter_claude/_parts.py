@@ -25,7 +25,7 @@ _TEXTS = frozenset({"application/json", "application/xml", "application/yaml"})
 
 def text_block(text: str) -> str:
     """Return the JSON text of a text block."""
-    return dump_json({"type": "text", "text": text})
+    return f'{{"type":"text","text":{dump_json(text)}}}'
 
 
 def part_block(part: ContentPart, target: Target) -> str | None:

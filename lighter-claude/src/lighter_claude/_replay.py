@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,10 +10,10 @@ from lighter_core import (
     Message,
     SystemMessage,
     TextPart,
-    ToolCall,
     ToolMessage,
     UserMessage,
 )
+from lighter_core.adapters import normal_tool_name
 
 from ._blocks import hosted_ids
 from ._target import API, Target
@@ -24,7 +23,6 @@ __all__ = [
     "UNFINISHED",
     "SystemMode",
     "foreign",
-    "normal_name",
     "unfinished",
 ]
 
@@ -33,13 +31,6 @@ SystemMode = Literal["merge", "in_place"]
 NO_NATIVE = "it carries no native context"
 REPEATED = "an earlier call has the id of one of its calls"
 UNFINISHED = "tools of the service in it never gave their results"
-_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
-
-
-def normal_name(call: ToolCall) -> str:
-    """Return a name that the service takes; models make up others now and then."""
-    return _NAME.sub("_", call.tool_name)[:_LONGEST_NAME] or "_"
 
 
 def foreign(message: AssistantMessage, target: Target) -> str | None:
@@ -47,6 +38,7 @@ def foreign(message: AssistantMessage, target: Target) -> str | None:
     native = message.native
     if native is None:
         return NO_NATIVE
+    calls = message.tool_calls
     checks = (
         (
             (native.provider, native.api) == (target.name, API),
@@ -56,7 +48,7 @@ def foreign(message: AssistantMessage, target: Target) -> str | None:
         (native.endpoint == target.endpoint, "it came from another endpoint"),
         (message.native_intact(), "it was edited since"),
         (
-            all(normal_name(call) == call.tool_name for call in message.tool_calls),
+            all(normal_tool_name(c.tool_name) == c.tool_name for c in calls),
             "it calls a tool by a name that Claude refuses",
         ),
     )

@@ -16,12 +16,13 @@ from lighter_core import (
 from lighter_core.adapters import (
     ReplayNotes,
     as_object,
-    clean_text,
     dump_json,
     elements,
     load_json,
     loss_of,
     normal_call_id,
+    normal_tool_name,
+    object_text,
 )
 
 from ._blocks import THOUGHTS, rewritten, sent_and_container
@@ -32,7 +33,6 @@ from ._replay import (
     UNFINISHED,
     SystemMode,
     foreign,
-    normal_name,
     unfinished,
 )
 from ._target import BLANK_LINE, Target
@@ -158,15 +158,13 @@ class Turns:
         return found
 
     def _result(self, message: ToolMessage) -> str:
-        block: dict[str, object] = {
-            "type": "tool_result",
-            "tool_use_id": self._round.get(message.call_id, message.call_id),
-        }
-        if message.tool_output.strip():
-            block["content"] = message.tool_output
+        id_ = self._round.get(message.call_id, message.call_id)
+        text, output = f'"tool_use_id":{dump_json(id_)}', message.tool_output
+        if output and not output.isspace():
+            text += f',"content":{dump_json(output)}'
         if message.is_error:
-            block["is_error"] = True
-        return dump_json(block)
+            text += ',"is_error":true'
+        return f'{{"type":"tool_result",{text}}}'
 
     def _reply(self, message: AssistantMessage) -> list[str]:
         native, why = message.native, self._obstacle(message)
@@ -213,27 +211,19 @@ class Turns:
                 id_ = normal_call_id(f"{call.call_id} {len(self._sent_ids)}")
             self._sent_ids.add(id_)
             self._round[call.call_id] = id_
-            name = normal_name(call)
+            name = normal_tool_name(call.tool_name)
             if name != call.tool_name:
                 self.notes.add(_NAMES, "rewritten", part=part)
-            head = dump_json({"type": "tool_use", "id": id_, "name": name})
-            blocks.append(f'{head[:-1]},"input":{self._input(call, part)}}}')
+            head = f'"type":"tool_use","id":{dump_json(id_)},"name":{dump_json(name)}'
+            blocks.append(f'{{{head},"input":{self._input(call, part)}}}')
         return blocks
 
     def _input(self, call: ToolCall, part: str) -> str:
-        text = call.arguments
-        if not text.strip():
-            return "{}"
-        try:
-            value = as_object(load_json(text))
-            if value is not None:
-                whole = dump_json(value)
-                # An escaped half of a character is legal JSON, and yet it is refused.
-                return text.strip() if clean_text(whole) == whole else whole
-        except ValueError:
-            pass
+        text = object_text(call)
+        if text is not None:
+            return text
         self.notes.add(_RAW_INPUT, "rewritten", part=part)
-        return dump_json({"_raw": text})
+        return dump_json({"_raw": call.arguments})
 
     def _strip_end(self) -> None:
         """Strip the white space at the end of a reply that is to be continued."""

@@ -58,6 +58,12 @@ class TextJoiner:
         return clean_text(rest)
 
 
+# Made once: making an encoder costs more than it takes to write a short text.
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
+
+
 def dump_json(
     value: object, *, default: Callable[[object], object] | None = None
 ) -> str:
@@ -67,6 +73,8 @@ def dump_json(
         ValueError: For NaN, infinities and circular references.
         TypeError: For values without a JSON form, unless `default` gives one.
     """
+    if default is None:
+        return _encode(value)
     return json.dumps(
         value,
         ensure_ascii=False,

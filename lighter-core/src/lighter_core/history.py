@@ -19,6 +19,7 @@ from .messages import (
     Message,
     ToolCall,
     ToolMessage,
+    are_messages,
 )
 
 __all__ = [
@@ -80,11 +81,12 @@ def check_history(messages: Sequence[Message]) -> list[HistoryProblem]:
     """Return why services would refuse the history; empty when they would not."""
     _need_messages(messages)
     problems: list[HistoryProblem] = []
-    index = 0
-    while index < len(messages):
+    index, end = 0, len(messages)
+    while index < end:
         message = messages[index]
         if isinstance(message, AssistantMessage) and message.tool_calls:
-            index = _check_round(messages, index, message, problems)
+            after = _after_good_round(messages, index, message.tool_calls)
+            index = after or _check_round(messages, index, message, problems)
             continue
         if isinstance(message, ToolMessage):
             problems.append(_stray(index, message))
@@ -92,11 +94,33 @@ def check_history(messages: Sequence[Message]) -> list[HistoryProblem]:
     return problems
 
 
+def _after_good_round(
+    messages: Sequence[Message], start: int, calls: Sequence[ToolCall]
+) -> int | None:
+    """Return the index after calls that have all their results; `None` for others.
+
+    Nearly all have: nothing that words a problem is needed for them.
+    """
+    index = start
+    for index, call in enumerate(calls, start + 1):
+        result = messages[index] if index < len(messages) else None
+        if not isinstance(result, ToolMessage) or result.call_id != call.call_id:
+            return None
+    ids = {call.call_id for call in calls}
+    if len(ids) < len(calls) or "" in ids:
+        return None
+    index += 1
+    stray = index < len(messages) and isinstance(messages[index], ToolMessage)
+    return None if stray else index
+
+
 def _need_messages(messages: object) -> None:
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         raise TypeError(
             f"a history is a sequence of messages, got {type(messages).__name__}"
         )
+    if are_messages(messages):  # pyright: ignore[reportUnknownArgumentType]
+        return
     for each in messages:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(each, MESSAGE_CLASSES):
             kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
@@ -171,7 +195,10 @@ def repair_history(messages: Iterable[Message]) -> RepairedHistory:
     call ids within one message are renamed. Deterministic and idempotent; a valid
     history comes back as it is, message by message.
     """
-    return repair_with_origins(messages)[0]
+    source = list(messages)
+    if not check_history(source):
+        return RepairedHistory(source, [])
+    return repair_with_origins(source)[0]
 
 
 def repair_with_origins(

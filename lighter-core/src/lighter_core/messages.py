@@ -37,6 +37,7 @@ __all__ = [
     "ToolMessage",
     "Usage",
     "UserMessage",
+    "are_messages",
     "seal_native",
 ]
 
@@ -287,6 +288,13 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessag
 
 MESSAGE_CLASSES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 """The members of `Message`, for `isinstance`."""
+
+_KINDS = frozenset(MESSAGE_CLASSES)
+
+
+def are_messages(values: Iterable[object]) -> bool:
+    """Tell at once whether all are messages; subclasses have to be asked one by one."""
+    return _KINDS.issuperset(map(type, values))
 
 
 def _seal(message: AssistantMessage) -> str:

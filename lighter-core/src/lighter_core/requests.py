@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, Union
+from typing import Literal, TypeAlias, Union, cast
 
 from ._content import need_kind
 from ._json import dump_json
-from .messages import MESSAGE_CLASSES, Message
+from .messages import MESSAGE_CLASSES, Message, are_messages
 
 __all__ = [
     "AgentRequest",
@@ -76,14 +76,15 @@ def _own_list(owner: object, messages: object) -> list[Message]:
             f"{type(owner).__name__}.messages must be a sequence of messages, got"
             f" {type(messages).__name__}"
         )
-    own: list[Message] = []
-    for each in messages:  # pyright: ignore[reportUnknownVariableType]
+    own = list(cast("Sequence[Message]", messages))
+    if are_messages(own):
+        return own
+    for each in own:
         if not isinstance(each, MESSAGE_CLASSES):
-            kind = type(each).__name__  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(
-                f"{type(owner).__name__}.messages must hold messages, got {kind}"
+                f"{type(owner).__name__}.messages must hold messages, got"
+                f" {type(each).__name__}"
             )
-        own.append(each)
     return own
 
 

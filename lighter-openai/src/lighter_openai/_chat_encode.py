@@ -13,11 +13,10 @@ from lighter_core import (
     Message,
     ModelError,
     ModelRequest,
-    SystemMessage,
     TextPart,
+    ToolCall,
     ToolMessage,
     ToolSpec,
-    UserMessage,
 )
 from lighter_core.adapters import (
     ReplayNotes,
@@ -156,9 +155,13 @@ class _Messages:
                 if text:
                     yield text
             elif isinstance(message, ToolMessage):
-                yield dump_json(self._result(message))
+                yield self._result(message)
+            elif isinstance(message.content, str):
+                # Not from a dict: this runs for each message of each request.
+                content = dump_json(message.content)
+                yield f'{{"role":"{message.role}","content":{content}}}'
             else:
-                yield dump_json(self._spoken(message))
+                yield dump_json(self._parts(message.content))
         self._notes.at(None)
 
     def _reply(self, message: AssistantMessage) -> str | None:
@@ -196,19 +199,19 @@ class _Messages:
             self._notes.add(note, "dropped")
         if not message.content and not message.tool_calls:
             return None
-        fields: dict[str, object] = {"role": "assistant", "content": message.content}
+        said = f'"content":{dump_json(message.content)}'
         if thought is not None:
-            fields["reasoning_content"] = thought
+            said += f',"reasoning_content":{dump_json(thought)}'
         if message.tool_calls:
-            fields["tool_calls"] = [
-                {
-                    "id": self._ids.rebuilt(call.call_id),
-                    "type": "function",
-                    "function": public_call(call, self._target, self._notes, number),
-                }
-                for number, call in enumerate(message.tool_calls)
-            ]
-        return dump_json(fields)
+            calls = (self._call(n, call) for n, call in enumerate(message.tool_calls))
+            said += f',"tool_calls":[{",".join(calls)}]'
+        return f'{{"role":"assistant",{said}}}'
+
+    def _call(self, number: int, call: ToolCall) -> str:
+        id_ = dump_json(self._ids.rebuilt(call.call_id))
+        name, arguments = public_call(call, self._target, self._notes, number)
+        function = f'"name":{dump_json(name)},"arguments":{dump_json(arguments)}'
+        return f'{{"id":{id_},"type":"function","function":{{{function}}}}}'
 
     def _thought(self, message: AssistantMessage) -> str | None:
         if self._reasoning != "require":
@@ -219,21 +222,20 @@ class _Messages:
             return message.reasoning or PLACEHOLDER
         return message.reasoning if own else None
 
-    def _spoken(self, message: SystemMessage | UserMessage) -> dict[str, object]:
-        if isinstance(message.content, str):
-            return {"role": message.role, "content": message.content}
+    def _parts(self, content: Sequence[ContentPart]) -> dict[str, object]:
         parts: list[dict[str, object]] = []
-        for number, part in enumerate(message.content):
+        for number, part in enumerate(content):
             with self._notes.needed(f".content[{number}]"):
                 parts.append(_part(part, self._target))
         return {"role": "user", "content": parts}
 
-    def _result(self, message: ToolMessage) -> dict[str, object]:
+    def _result(self, message: ToolMessage) -> str:
+        content = dump_json(message.tool_output)
         if self._legacy:
-            name = message.tool_name
-            return {"role": "function", "name": name, "content": message.tool_output}
-        id_ = self._ids.of_result(message.call_id)
-        return {"role": "tool", "tool_call_id": id_, "content": message.tool_output}
+            name = dump_json(message.tool_name)
+            return f'{{"role":"function","name":{name},"content":{content}}}'
+        id_ = dump_json(self._ids.of_result(message.call_id))
+        return f'{{"role":"tool","tool_call_id":{id_},"content":{content}}}'
 
 
 def _native_message(

@@ -13,7 +13,7 @@ from lighter_core.adapters import (
     body_object,
     clean_text,
     elements,
-    members,
+    member_text,
     note,
     seal_native,
     short,
@@ -89,13 +89,10 @@ def items_in(text: str) -> list[Item]:
     Raises:
         ShapeError: When there is no array of them, or one of them is no object.
     """
-    output = None
-    for member in members(text):
-        if member.key == "output":
-            output = member
-    if output is None or as_list(output.value) is None:
+    output = member_text(text, "output")
+    if not output.startswith("["):
         raise ShapeError("it has no array of output items")
-    return [need_item(value, item_text) for value, item_text in elements(output.text)]
+    return [need_item(value, item_text) for value, item_text in elements(output)]
 
 
 def build_message(

@@ -11,10 +11,8 @@ from lighter_core import (
     ImagePart,
     Message,
     ModelError,
-    SystemMessage,
     TextPart,
     ToolMessage,
-    UserMessage,
 )
 from lighter_core.adapters import (
     ReplayNotes,
@@ -68,9 +66,17 @@ class InputItems:
             if isinstance(message, AssistantMessage):
                 yield from self._reply(message)
             elif isinstance(message, ToolMessage):
-                yield dump_json(self._result(message))
+                id_ = dump_json(self._ids.of_result(message.call_id))
+                output = dump_json(message.tool_output)
+                yield (
+                    f'{{"type":"function_call_output","call_id":{id_},"output":{output}}}'
+                )
+            elif isinstance(message.content, str):
+                # Not from a dict: this runs for each message of each request.
+                content = dump_json(message.content)
+                yield f'{{"role":"{message.role}","content":{content}}}'
             else:
-                yield dump_json(self._spoken(message))
+                yield dump_json(self._parts(message.content))
         self._notes.at(None)
 
     def _reply(self, message: AssistantMessage) -> Iterator[str]:
@@ -81,7 +87,7 @@ class InputItems:
             self._sent.add(native.items)
             return self._native(message, native.items.strip()[1:-1].strip())
         self._note(message, why or "")
-        return map(dump_json, self._rebuilt(message))
+        return self._rebuilt(message)
 
     def _obstacle(self, message: AssistantMessage) -> str | None:
         """Return why a reply cannot be sent as the service wrote it, if it cannot."""
@@ -99,7 +105,7 @@ class InputItems:
         if items:
             yield items
 
-    def _rebuilt(self, message: AssistantMessage) -> Iterator[dict[str, object]]:
+    def _rebuilt(self, message: AssistantMessage) -> Iterator[str]:
         """Yield items made from public fields: no ids, no reasoning of other services.
 
         Ids belong to another model's turn, reasoning cannot be made up. The phase of a
@@ -108,20 +114,21 @@ class InputItems:
         target = self._target
         thought = self._public_thought(message)
         if thought is not None:
-            yield _thought(thought)
+            yield dump_json(_thought(thought))
         phased = _phased_texts(message) if same_service(message, target) else []
         for text, phase in phased or [(message.content, None)]:
             if text:
                 # llama.cpp refuses it without a type, which OpenAI lets be left out.
-                item: dict[str, object] = {"type": "message", "role": "assistant"}
-                item["content"] = text
-                yield item if phase is None else {**item, "phase": phase}
+                end = "" if phase is None else f',"phase":{dump_json(phase)}'
+                item = '{"type":"message","role":"assistant","content":'
+                yield f"{item}{dump_json(text)}{end}}}"
         for number, call in enumerate(message.tool_calls):
-            yield {
-                "type": "function_call",
-                "call_id": self._ids.rebuilt(call.call_id),
-                **public_call(call, self._target, self._notes, number),
-            }
+            id_ = dump_json(self._ids.rebuilt(call.call_id))
+            name, arguments = public_call(call, self._target, self._notes, number)
+            yield (
+                f'{{"type":"function_call","call_id":{id_},"name":{dump_json(name)},'
+                f'"arguments":{dump_json(arguments)}}}'
+            )
 
     def _public_thought(self, message: AssistantMessage) -> str | None:
         """Return the reasoning text of a rebuilt message, where the service wants it."""
@@ -139,21 +146,12 @@ class InputItems:
         if note is not None:
             self._notes.add(note, "dropped")
 
-    def _spoken(self, message: SystemMessage | UserMessage) -> dict[str, object]:
-        if isinstance(message.content, str):
-            return {"role": message.role, "content": message.content}
+    def _parts(self, content: Sequence[ContentPart]) -> dict[str, object]:
         parts: list[dict[str, object]] = []
-        for number, part in enumerate(message.content):
+        for number, part in enumerate(content):
             with self._notes.needed(f".content[{number}]"):
                 parts.append(_part(part, self._target))
         return {"role": "user", "content": parts}
-
-    def _result(self, message: ToolMessage) -> dict[str, object]:
-        return {
-            "type": "function_call_output",
-            "call_id": self._ids.of_result(message.call_id),
-            "output": message.tool_output,
-        }
 
 
 def _thought(text: str) -> dict[str, object]:

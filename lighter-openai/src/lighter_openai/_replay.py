@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from lighter_core import AssistantMessage, ToolCall
 from lighter_core.adapters import (
     ReplayNotes,
     dump_json,
     endpoint_of,
-    load_json,
+    is_object,
     normal_call_id,
+    normal_tool_name,
 )
 
 from ._dialect import Target
@@ -48,7 +47,7 @@ def same_service(message: AssistantMessage, target: Target) -> bool:
 
 
 def _odd_call(message: AssistantMessage, target: Target) -> str | None:
-    if any(_normal_name(c.tool_name) != c.tool_name for c in message.tool_calls):
+    if any(normal_tool_name(c.tool_name) != c.tool_name for c in message.tool_calls):
         return "it calls a tool by a name that services refuse"
     if any(_breaks(call, target) for call in message.tool_calls):
         return "it calls a tool with arguments that are no JSON object"
@@ -61,22 +60,18 @@ def _breaks(call: ToolCall, target: Target) -> bool:
     They put the arguments into a prompt as JSON, and a text that is none fails each later
     request. The vendors' own services take any text.
     """
+    if is_object(call):
+        return False
     dialect = target.dialect
-    if dialect.api == "responses" and target.endpoint == endpoint_of(dialect.base_url):
-        return False
-    if not call.arguments.strip():
-        return False
-    try:
-        return not isinstance(load_json(call.arguments), dict)
-    except ValueError:
-        return True
+    vendors = target.endpoint == endpoint_of(dialect.base_url)
+    return not (vendors and dialect.api == "responses")
 
 
 def public_call(
     call: ToolCall, target: Target, notes: ReplayNotes, number: int
-) -> dict[str, object]:
+) -> tuple[str, str]:
     """Return name and arguments of a rebuilt call, as every server takes them."""
-    name, arguments = _normal_name(call.tool_name), call.arguments
+    name, arguments = normal_tool_name(call.tool_name), call.arguments
     part = f".tool_calls[{number}]"
     if name != call.tool_name:
         text = f"calls of tools by names that {target.name!r} refuses got other names"
@@ -90,12 +85,7 @@ def public_call(
             f" {target.name!r} as text in `_raw`"
         )
         notes.add(text, "rewritten", part=part)
-    return {"name": name, "arguments": arguments}
-
-
-def _normal_name(name: str) -> str:
-    """Return a tool's name that every service accepts; models make up others."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "_"
+    return name, arguments
 
 
 class CallIds:

@@ -44,6 +44,7 @@ from ._answers import (
     ask_in_words,
 )
 from ._bodies import body_object, json_values_only
+from ._calls import is_object, normal_call_id, normal_tool_name, object_text
 from ._codec import Codec, Decoder, LateDecoder
 from ._connection import Connection, SDKClient
 from ._exchange import Exchange
@@ -67,7 +68,6 @@ from ._options import (
     need_key,
     need_model_id,
     need_timeout,
-    normal_call_id,
     plain,
     secret_headers,
     snapshot,
@@ -131,6 +131,7 @@ __all__ = [
     "fast_load",
     "import_sdk",
     "integer_in",
+    "is_object",
     "json_values_only",
     "load_json",
     "loss_of",
@@ -147,7 +148,9 @@ __all__ = [
     "need_model_id",
     "need_timeout",
     "normal_call_id",
+    "normal_tool_name",
     "note",
+    "object_text",
     "plain",
     "redact",
     "require_valid_history",

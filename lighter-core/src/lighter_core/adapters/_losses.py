@@ -37,11 +37,14 @@ class ReplayNotes:
         self.findings: list[ReplayFinding] = []
         self.texts: list[str] = []
         self._report = report
-        self._place = "messages"
+        self._number: int | None = None
 
     def at(self, number: int | None) -> None:
         """Say which message is written now; `None` for none."""
-        self._place = "messages" if number is None else f"messages[{number}]"
+        self._number = number
+
+    def _place(self, number: int | None) -> str:
+        return "messages" if number is None else f"messages[{number}]"
 
     def add(
         self,
@@ -59,7 +62,7 @@ class ReplayNotes:
             part: The place inside the message, e.g. `".tool_calls[0]"`.
             number: The message; the one that is written now unless given.
         """
-        place = self._place if number is None else f"messages[{number}]"
+        place = self._place(self._number if number is None else number)
         self.findings.append(ReplayFinding(f"{place}{part}", kind, text))
         self.say(text)
 
@@ -85,7 +88,7 @@ class ReplayNotes:
         except ModelError as err:
             if not self._report:
                 raise
-            path = f"{self._place}{part}"
+            path = f"{self._place(self._number)}{part}"
             self.findings.append(ReplayFinding(path, "refused", err.message))
 
 
@@ -100,6 +103,8 @@ def loss_of(
         why: Why it is rebuilt.
         reasoning_kept: Whether its reasoning text is sent nevertheless.
     """
+    if message.native is None and (reasoning_kept or not message.reasoning):
+        return None
     lost: list[str] = []
     kinds = _kinds(message)
     if not reasoning_kept and (kinds & _REASONING or message.reasoning):

@@ -25,7 +25,6 @@ __all__ = [
     "need_key",
     "need_model_id",
     "need_timeout",
-    "normal_call_id",
     "plain",
     "secret_headers",
     "snapshot",
@@ -125,22 +124,6 @@ def endpoint_of(base_url: str) -> str:
         host = f"[{host}]"
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
-
-
-_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def normal_call_id(call_id: str) -> str:
-    """Return a call id that every service accepts: itself, else a digest of it.
-
-    The same id always gives the same digest, so a call and its result stay together.
-    """
-    if _CALL_ID.fullmatch(call_id):
-        return call_id
-    import hashlib
-
-    digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"call_{digest[:32]}"
 
 
 def need_timeout(timeout: object, *, provider: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
 from .._json import load_json
@@ -26,7 +26,9 @@ __all__ = [
     "members",
 ]
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+_BRACKET = re.compile(r"[ \t\n\r]*([\[{])[ \t\n\r]*")
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_SIGN = re.compile(r"[ \t\n\r]*([,\]}])[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
@@ -61,25 +63,47 @@ class Member(NamedTuple):
     whole: str  # key, colon and value
 
 
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
-
-
-def _value_end(text: str, position: int) -> tuple[object, int]:
+def _value_at(text: str, position: int) -> tuple[object, int]:
     try:
         return _DECODER.raw_decode(text, position)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
 
 
+def _open(text: str, bracket: str) -> int:
+    """Step behind the opening bracket and the space there."""
+    found = _BRACKET.match(text)
+    if found is None or found[1] != bracket:
+        raise ValueError(f"expected {bracket!r} at the begin")
+    return found.end()
+
+
 def _next(text: str, position: int, closing: str) -> tuple[int, bool]:
     """Step over a comma, or over the closing bracket; tell whether it was the end."""
-    position = _after_space(text, position)
-    sign = text[position : position + 1]
-    if sign not in {",", closing}:
+    found = _SIGN.match(text, position)
+    if found is None or found[1] not in {",", closing}:
         raise ValueError(f"expected ',' or {closing!r} at character {position}")
-    return position + 1, sign == closing
+    return found.end(), found[1] == closing
+
+
+def _spans(text: str) -> Iterator[tuple[str, object, int, int, int]]:
+    """Yield each member's key and value, where both begin, and where the value ends.
+
+    Raises:
+        ValueError: When the text is no JSON object.
+    """
+    position = _open(text, "{")
+    ended = text.startswith("}", position)
+    while not ended:
+        start = position
+        key, position = _value_at(text, start)
+        colon = _COLON.match(text, position)
+        if not isinstance(key, str) or colon is None:
+            raise ValueError(f"expected a key and ':' at character {position}")
+        begin = colon.end()
+        value, end = _value_at(text, begin)
+        yield key, value, start, begin, end
+        position, ended = _next(text, end, "}")
 
 
 def members(text: str) -> list[Member]:
@@ -88,31 +112,25 @@ def members(text: str) -> list[Member]:
     Raises:
         ValueError: When the text is no JSON object.
     """
-    position = _open(text, "{")
-    found: list[Member] = []
-    if text[position : position + 1] == "}":
-        return found
-    ended = False
-    while not ended:
-        start = _after_space(text, position)
-        key, position = _value_end(text, start)
-        position = _after_space(text, position)
-        if not isinstance(key, str) or text[position : position + 1] != ":":
-            raise ValueError(f"expected a key and ':' at character {position}")
-        begin = _after_space(text, position + 1)
-        value, end = _value_end(text, begin)
-        found.append(Member(key, value, text[begin:end], text[start:end]))
-        position, ended = _next(text, end, "}")
-    return found
+    return [
+        Member(key, value, text[begin:end], text[start:end])
+        for key, value, start, begin, end in _spans(text)
+    ]
 
 
 def member_text(text: str, key: str) -> str:
     """Return the JSON text of one member of an object; the last one counts.
 
     A missing one is `null`.
+
+    Raises:
+        ValueError: When the text is no JSON object.
     """
-    texts = [member.text for member in members(text) if member.key == key]
-    return texts[-1] if texts else "null"
+    found = "null"
+    for known, _, _, begin, end in _spans(text):
+        if known == key:
+            found = text[begin:end]
+    return found
 
 
 def elements(text: str) -> list[tuple[object, str]]:
@@ -123,22 +141,12 @@ def elements(text: str) -> list[tuple[object, str]]:
     """
     position = _open(text, "[")
     found: list[tuple[object, str]] = []
-    if text[position : position + 1] == "]":
-        return found
-    ended = False
+    ended = text.startswith("]", position)
     while not ended:
-        start = _after_space(text, position)
-        value, end = _value_end(text, start)
-        found.append((value, text[start:end]))
+        value, end = _value_at(text, position)
+        found.append((value, text[position:end]))
         position, ended = _next(text, end, "]")
     return found
-
-
-def _open(text: str, bracket: str) -> int:
-    position = _after_space(text, 0)
-    if text[position : position + 1] != bracket:
-        raise ValueError(f"expected {bracket!r} at character {position}")
-    return _after_space(text, position + 1)
 
 
 def fast_load() -> Callable[[bytes], object]:
