@@ -15,7 +15,10 @@
 #   make servers                  fetch the independent servers that some tests use
 #   make build                    wheels and sdists of all distributions, checked
 #   make bench                    CPU beside the official SDKs; writes docs/performance.md
-#   make bench PEERS=all          other frameworks too, each in an environment of its own
+#   make bench PEERS=all          other frameworks too, each in an environment of its own;
+#                                 RESUME=1 goes on where it was stopped
+#   make bench SCENARIOS="text history-160" PROTOCOLS=responses RUNNERS="sdk lighter"
+#                                 measure a part and print it; SAVE=1 keeps it, TURNS=3 is quicker
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
@@ -25,6 +28,12 @@ VENV ?= .venv
 PYTHON ?=
 PROVIDER ?= local
 PEERS ?=
+SCENARIOS ?=
+PROTOCOLS ?=
+RUNNERS ?=
+TURNS ?= 5
+SAVE ?=
+RESUME ?=
 TESTS ?= tests
 # All cores; a file's tests stay together, since they share what is dear to set up.
 WORKERS ?= -n auto --dist loadfile
@@ -105,8 +114,10 @@ release: $(tools)/.made
 	$(tools)/bin/python scripts/release.py bump "$(VERSION)"
 	$(tools)/bin/towncrier build --yes --version "$(VERSION)"
 
-bench: $(VENV)/.made
-	@$(run) -m benchmarks.compare --peers "$(PEERS)"
+bench: $(VENV)/.made-bench
+	@$(run) -m benchmarks.compare --peers "$(PEERS)" --scenarios "$(SCENARIOS)" \
+		--protocols "$(PROTOCOLS)" --runners "$(RUNNERS)" --turns "$(TURNS)" \
+		$(if $(SAVE),--save) $(if $(RESUME),--resume)
 
 bench-sessions: $(VENV)/.made
 	@$(run) benchmarks/sessions.py

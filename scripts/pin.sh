@@ -14,7 +14,7 @@ for each in lighter-*/; do
 done
 "$uv" venv --quiet --python "${PYTHON:-python3}" "$scratch"
 "$uv" pip install --quiet --python "$scratch/bin/python" "$@" \
-    --group check --group package hatchling editables uv
+    --group bench --group check --group package hatchling editables uv
 {
     echo "# Versions that make and continuous integration use: names and versions only."
     echo "# Renew: scripts/pin.sh"

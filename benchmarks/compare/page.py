@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from .environments import LEFT_OUT
+from .environments import PEERS
+from .measuring import BASE
 from .plot import plot
 
+DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
-BASE = "sdk"
 NAMES = {
     "sdk": "official SDK, hand-written loop",
     "lighter": "**Lighter**",
-    "raw": "httpx2 and dicts",
-    "plain": "plain Python, no network",
+    "lighter-aiohttp": "**Lighter, aiohttp transport**",
+    "httpx2": "mark: httpx2 and dicts",
+    "aiohttp": "mark: aiohttp and dicts",
+    "plain": "mark: plain Python, no network",
 }
 TITLES = {"responses": "Responses", "chat": "Chat Completions", "messages": "Messages"}
-TARGETS = {  # ratios that are aimed at, by interface
-    "text": {"responses": 0.60, "messages": 0.80},
-    "tools-10": {"responses": 0.13, "messages": 0.70},
-    "stream-2000": {"responses": 0.22, "messages": 0.55},
-    "200x3": {"responses": 0.28, "messages": 0.90},
-    "history-160": {"responses": 0.03, "messages": 0.95},
+TARGETS: dict[str, dict[str, dict[str, float]]] = {  # runner -> interface -> scenario
+    "lighter": {
+        "responses": {
+            "text": 0.60,
+            "tools-10": 0.13,
+            "stream-2000": 0.22,
+            "200x3": 0.28,
+            "history-160": 0.03,
+        },
+        "messages": {
+            "text": 0.80,
+            "tools-10": 0.70,
+            "stream-2000": 0.55,
+            "200x3": 0.90,
+            "history-160": 0.95,
+        },
+    },
+    "lighter-aiohttp": {
+        "responses": {
+            "text": 0.45,
+            "tools-10": 0.09,
+            "stream-2000": 0.09,
+            "200x3": 0.13,
+            "history-160": 0.02,
+        },
+    },
 }
 ALONE = (
     ("round_async", "a round with an async tool", 60.0, "µs"),
@@ -38,89 +61,121 @@ ALONE = (
 )
 
 
-def write(figures: dict[str, Any], docs: Path) -> None:
+def write(found: dict[str, Any], docs: Path = DOCS) -> None:
     """Write the page's part and the plot."""
     path = docs / "performance.md"
-    text = path.read_text()
-    head, rest = text.split(BEGIN)
+    head, rest = path.read_text().split(BEGIN)
     tail = rest.split(END)[1]
-    path.write_text(f"{head}{BEGIN}\n\n{_body(figures)}\n{END}{tail}")
-    (docs / "performance.svg").write_text(plot(ratios(figures), TITLES))
+    path.write_text(f"{head}{BEGIN}\n\n{_body(found)}\n{END}{tail}")
+    (docs / "performance.svg").write_text(plot(ratios(found), TITLES))
 
 
-def ratios(figures: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+def show(found: dict[str, Any], out: TextIO) -> None:
+    """Print the figures: microseconds of CPU, the ratio to the SDK, its spread."""
+    width = 26
+    for protocol, scenarios in found["side_by_side"].items():
+        for scenario, row in scenarios.items():
+            out.write(f"{TITLES[protocol]}, {scenario}\n")
+            for name, taken in row.items():
+                if isinstance(taken, str):
+                    out.write(f"  {name:{width}} left out: {taken}\n")
+                    continue
+                spent = statistics.median(each["cpu"] for each in taken) * 1e6
+                line = f"  {name:{width}} {spent:10,.1f} µs"
+                compared = sorted(each["ratio"] for each in taken if "ratio" in each)
+                if compared:
+                    middle = statistics.median(compared)
+                    spread = f"{compared[0]:.3f} to {compared[-1]:.3f}"
+                    line += f" {middle:8.3f}  ({spread})"
+                goal = TARGETS.get(name, {}).get(protocol, {}).get(scenario)
+                out.write(line + (f"  target {goal:.2f}\n" if goal else "\n"))
+    out.writelines(
+        f"{key:{width + 2}} {value:10,.1f}\n" for key, value in found["alone"].items()
+    )
+
+
+def ratios(found: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
     """Return interface -> scenario -> runner -> median of the ratios turn by turn."""
-    out: dict[str, dict[str, dict[str, float]]] = {}
-    for protocol, scenarios in figures["side_by_side"].items():
-        for scenario, runners in scenarios.items():
-            base = runners[BASE]
-            out.setdefault(protocol, {})[scenario] = {
-                name: statistics.median(
-                    ours["cpu"] / theirs["cpu"]
-                    for ours, theirs in zip(taken, base, strict=True)
-                )
-                for name, taken in runners.items()
-                if not isinstance(taken, str) and not isinstance(base, str)
+    return {
+        protocol: {
+            scenario: {
+                name: statistics.median(each["ratio"] for each in taken)
+                for name, taken in row.items()
+                if not isinstance(taken, str) and all("ratio" in each for each in taken)
             }
-    return out
+            for scenario, row in scenarios.items()
+        }
+        for protocol, scenarios in found["side_by_side"].items()
+    }
 
 
-def _body(figures: dict[str, Any]) -> str:
-    found = ratios(figures)
-    named = ", ".join(f"{k} {v}" for k, v in figures["versions"].items())
-    load = " and ".join(str(each) for each in figures["load"])
+def _body(found: dict[str, Any]) -> str:
+    named = ", ".join(f"{k} {v}" for k, v in found["versions"].items())
     lines = [
-        f"{figures['machine']}; {named}. Load of the machine before and after:"
-        f" {load}. Each figure is the median of {figures['repeats']} turns.",
+        f"{found['machine']}; {named}. Load of the machine while it was measured:"
+        f" {min(found['load'])} to {max(found['load'])}. Each figure is the median of"
+        f" {found['turns']} turns.",
         "",
         "![CPU ratios to the official SDK, by scenario](performance.svg)",
         "",
     ]
-    for protocol, scenarios in found.items():
-        lines += _table(protocol, scenarios, figures)
-    lines += _alone(figures["alone"])
-    lines += ["### Not measured", "", *left_out(figures), ""]
-    return "\n".join(lines)
+    for protocol, scenarios in ratios(found).items():
+        lines += _table(protocol, scenarios, found)
+    if found["alone"]:
+        lines += _alone(found["alone"])
+    return "\n".join([*lines, *_peers(found)])
 
 
 def _table(
-    protocol: str, scenarios: dict[str, dict[str, float]], figures: dict[str, Any]
+    protocol: str, scenarios: dict[str, dict[str, float]], found: dict[str, Any]
 ) -> list[str]:
-    given = figures["side_by_side"][protocol]
-    names = list(next(iter(given.values())))
+    given = found["side_by_side"][protocol]
+    present = {name for row in given.values() for name in row}
+    ordered = [each for each in (*NAMES, *PEERS) if each in present]
     lines = [
         f"### {TITLES[protocol]}",
         "",
         "| runner | " + " | ".join(scenarios) + " |",
         "| --- |" + " --- |" * len(scenarios),
     ]
-    for name in names:
-        versions = figures["peer_versions"].get(name, {})
-        shown = NAMES.get(name) or " ".join(
-            f"{k} {v}" for k, v in list(versions.items())[:1]
-        )
+    for name in ordered:
         cells = [
             f"{row[name]:.2f}" if name in row else "–" for row in scenarios.values()
         ]
-        lines.append(f"| {shown or name} | " + " | ".join(cells) + " |")
-    goals = [TARGETS.get(each, {}).get(protocol) for each in scenarios]
-    if any(goals):
-        cells = ["" if each is None else f"≤ {each:.2f}" for each in goals]
-        lines.append("| target of Lighter | " + " | ".join(cells) + " |")
+        lines.append(f"| {_shown(name, found)} | " + " | ".join(cells) + " |")
+        goals = TARGETS.get(name, {}).get(protocol)
+        if goals:
+            cells = [f"≤ {goals[each]:.2f}" if each in goals else "" for each in given]
+            lines.append("| its target | " + " | ".join(cells) + " |")
+    silent = [
+        name for name in PEERS if name in found["peer_versions"] and name not in present
+    ]
+    for name in silent:
+        lines.append(f"| {_shown(name, found)} |" + " – |" * len(scenarios))
     cells = [
-        "–"
-        if isinstance(row[BASE], str)
-        else f"{statistics.median(each['cpu'] for each in row[BASE]) * 1e6:,.0f} µs"
+        f"{statistics.median(each['cpu'] for each in row[BASE]) * 1e6:,.0f} µs"
+        if isinstance(row.get(BASE), list)
+        else "–"
         for row in given.values()
     ]
     lines += ["| 1.00 is | " + " | ".join(cells) + " |", ""]
     out = [
-        f"- Left out of `{scenario}`: {name}: {taken}"
+        f"- Left out of `{scenario}`: {_shown(name, found)}: {taken}"
         for scenario, row in given.items()
         for name, taken in row.items()
         if isinstance(taken, str)
     ]
+    out += [f"- {_shown(name, found)} does not speak this interface" for name in silent]
     return [*lines, *out, ""] if out else lines
+
+
+def _shown(name: str, found: dict[str, Any]) -> str:
+    """Return what a runner is called: a peer has its version."""
+    if name in NAMES:
+        return NAMES[name]
+    versions = found["peer_versions"].get(name, {})
+    first = next(iter(versions.items()), (name, ""))
+    return " ".join(first).rstrip()
 
 
 def _alone(alone: dict[str, float]) -> list[str]:
@@ -138,8 +193,19 @@ def _alone(alone: dict[str, float]) -> list[str]:
     return [*lines, ""]
 
 
-def left_out(figures: dict[str, Any]) -> list[str]:
-    """Return a line for each peer that was not measured, with the reason."""
-    return [
-        f"- {name}: {why}" for name, why in {**figures["missing"], **LEFT_OUT}.items()
+def _peers(found: dict[str, Any]) -> list[str]:
+    """Return how the peers do the work, and which were not measured, with the reason."""
+    notes = [
+        f"- {_shown(name, found)} ({', '.join(f'{k} {v}' for k, v in rest)})"
+        + (f": {PEERS[name].note}" if PEERS[name].note else "")
+        for name, versions in found["peer_versions"].items()
+        if (rest := list(versions.items())[1:]) or PEERS[name].note
     ]
+    missing = [f"- {name}: {why}" for name, why in found["missing"].items()]
+    missing += [
+        f"- {name}: not asked for"
+        for name in PEERS
+        if name not in found["peer_versions"] and name not in found["missing"]
+    ]
+    lines = ["### The peers' ways", "", *notes, ""] if notes else []
+    return [*lines, "### Not measured", "", *missing, ""] if missing else lines

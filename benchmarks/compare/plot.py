@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 from html import escape
 
-_COLOURS = {"lighter": "#c2410c", "raw": "#0369a1", "sdk": "#111827"}
+_COLOURS = {
+    "lighter": "#c2410c",
+    "lighter-aiohttp": "#fb923c",
+    "httpx2": "#0369a1",
+    "aiohttp": "#38bdf8",
+    "sdk": "#111827",
+}
 _PEERS = ("#7c3aed", "#15803d", "#be185d", "#a16207", "#0f766e", "#4b5563")
 _LOW, _HIGH = 0.01, 20.0
 _LEFT, _WIDTH, _ROW, _TOP = 200, 600, 24, 56

@@ -88,6 +88,20 @@ class Scenario:
         return None if done.text == ANSWER else f"the text {done.text[:40]!r}"
 
 
+def described(what: Scenario) -> dict[str, object]:
+    """Return what a runner in another language needs to do the work."""
+    return {
+        "kind": what.kind,
+        "runs": what.runs,
+        "units": what.units,
+        "model": what.model,
+        "items": history(what.number) if what.kind == "history" else [],
+        "question": QUESTION,
+        "answer": ANSWER,
+        "tool": {"name": TOOL, "description": TOOL_TEXT, "parameters": PARAMETERS},
+    }
+
+
 def scenario(name: str) -> Scenario:
     """Read a scenario's name.
 

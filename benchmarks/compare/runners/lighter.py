@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from lighter_core import (
     Agent,
@@ -21,8 +22,6 @@ from lighter_core import (
 from ..replies import Protocol
 from ..work import ANSWER, QUESTION, TOOL, Item, Outcome, add_up
 from . import wire
-
-DISTRIBUTIONS = ("lighter-core", "lighter-openai", "lighter-claude")
 
 _outcome: ContextVar[Outcome] = ContextVar("outcome")
 
@@ -45,19 +44,35 @@ class Prepared:
 class Lighter:
     """One agent for each model, made once."""
 
-    def __init__(self, protocol: Protocol, url: str) -> None:
+    def __init__(
+        self,
+        protocol: Protocol,
+        url: str,
+        transport: Literal["httpx", "aiohttp"] = "httpx",
+    ) -> None:
         self._protocol = protocol
         self._url = url
+        self._transport = transport
 
     def _provider(self, model: str) -> Provider:
+        # The SDK's own client, as `transport="aiohttp"` takes it too.
+        client: Any = None
         if self._protocol == "messages":
+            import anthropic
+
             from lighter_claude import ClaudeProvider
 
-            return ClaudeProvider("key", model, base_url=self._url)
+            if self._transport == "aiohttp":
+                client = anthropic.DefaultAioHttpClient()
+            return ClaudeProvider("key", model, base_url=self._url, http_client=client)
+        import openai
+
         from lighter_openai import OpenAIChatProvider, OpenAIProvider
 
+        if self._transport == "aiohttp":
+            client = openai.DefaultAioHttpClient()
         kind = OpenAIProvider if self._protocol == "responses" else OpenAIChatProvider
-        return kind("key", model, base_url=f"{self._url}/v1")
+        return kind("key", model, base_url=f"{self._url}/v1", http_client=client)
 
     def prepare(self, model: str, items: list[Item]) -> Prepared:
         """Make the agent and its history."""

@@ -9,8 +9,6 @@ from ..replies import Protocol
 from ..work import QUESTION, Item, Outcome
 from . import wire
 
-DISTRIBUTIONS = ("openai", "anthropic")
-
 
 class _Loop:
     """The loop; a subclass makes the calls."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,3 +170,13 @@ def delta(protocol: Protocol, event: dict[str, Any]) -> str | None:
 def question(text: str) -> dict[str, Any]:
     """Return the question as a message."""
     return {"role": "user", "content": text}
+
+
+async def data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Split an event stream with one line of data for each event."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data: ") and line != b"data: [DONE]":
+                yield line[6:]

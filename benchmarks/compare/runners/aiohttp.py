@@ -1,27 +1,31 @@
-"""httpx2 and dicts: the lowest a Python client gets on the SDKs' transport."""
+"""aiohttp and dicts: the lowest a Python client gets on the SDKs' other transport."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
-import httpx2
+import aiohttp
 
 from ..replies import Protocol
 from ..work import QUESTION, Item, Outcome
 from . import wire
 
-DISTRIBUTIONS = ("httpx2",)
 
-
-class Raw:
+class OnAiohttp:
     """A loop without an SDK."""
 
     def __init__(self, protocol: Protocol, url: str) -> None:
-        limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-        self._client = httpx2.AsyncClient(base_url=url, limits=limits, timeout=600)
+        self._url = f"{url}{wire.PATHS[protocol]}"
         self._protocol: Protocol = protocol
-        self._path = wire.PATHS[protocol]
+        self._made: aiohttp.ClientSession | None = None
+
+    def _session(self) -> aiohttp.ClientSession:
+        """Return the session; it has to be made inside the loop."""
+        if self._made is None:
+            connector = aiohttp.TCPConnector(limit=1000)
+            timeout = aiohttp.ClientTimeout(total=600)
+            self._made = aiohttp.ClientSession(connector=connector, timeout=timeout)
+        return self._made
 
     def prepare(self, model: str, items: list[Item]) -> wire.Prepared:
         """Render the history."""
@@ -34,9 +38,10 @@ class Raw:
         again = True
         while again:
             body = wire.request(self._protocol, prepared.model, items)
-            reply = await self._client.post(self._path, json=body)
-            reply.raise_for_status()
-            again = wire.take(self._protocol, json.loads(reply.content), items, out)
+            async with self._session().post(self._url, json=body) as reply:
+                reply.raise_for_status()
+                content = await reply.read()
+            again = wire.take(self._protocol, json.loads(content), items, out)
         return out
 
     async def stream(self, prepared: wire.Prepared) -> Outcome:
@@ -45,9 +50,9 @@ class Raw:
         items = [*prepared.items, wire.question(QUESTION)]
         body = wire.request(self._protocol, prepared.model, items)
         body["stream"] = True
-        async with self._client.stream("POST", self._path, json=body) as reply:
+        async with self._session().post(self._url, json=body) as reply:
             reply.raise_for_status()
-            async for data in _data(reply.aiter_bytes()):
+            async for data in wire.data(reply.content.iter_any()):
                 text = wire.delta(self._protocol, json.loads(data))
                 if text is not None:
                     out.deltas.append(text)
@@ -55,16 +60,6 @@ class Raw:
         return out
 
 
-async def _data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Split an event stream with one line of data for each event."""
-    rest = b""
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data: ") and line != b"data: [DONE]":
-                yield line[6:]
-
-
-def make(protocol: Protocol, url: str) -> Raw:
+def make(protocol: Protocol, url: str) -> OnAiohttp:
     """Return the runner."""
-    return Raw(protocol, url)
+    return OnAiohttp(protocol, url)

@@ -1,0 +1,72 @@
+"""The service, and what is measured while it runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .turns import ROOT, Running
+
+BASE = "sdk"
+
+
+@contextmanager
+def service() -> Iterator[str]:
+    """Run the mock service in a process of its own; give its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.compare.service"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+def measure_cell(
+    running: Sequence[Running], scenario: str, times: int, turns: int
+) -> dict[str, Any]:
+    """Return each runner's figures turn by turn, or the reason why it is left out.
+
+    Where the SDK is among the runners, each figure has its ratio to the SDK's of the same
+    turn. Where the SDK fails there is nothing to compare with: then all are left out.
+    """
+    taken: dict[str, Any] = {each.name: [] for each in running}
+    for _ in range(turns):
+        base: float | None = None
+        for each in running:
+            if isinstance(taken[each.name], str):
+                continue
+            found = each.measure(scenario, times)
+            if "left_out" in found:
+                taken[each.name] = found["left_out"]
+                continue
+            if each.name == BASE:
+                base = found["cpu"]
+            if base is not None:
+                found["ratio"] = found["cpu"] / base
+            taken[each.name].append(found)
+    if isinstance(taken.get(BASE), str):
+        return dict.fromkeys(taken, f"no SDK to compare with: {taken[BASE]}")
+    return taken
+
+
+def measure_alone() -> dict[str, float]:
+    """Return the figures of the framework without a network."""
+    out = subprocess.run(
+        [sys.executable, "-m", "benchmarks.compare.alone"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    found: dict[str, float] = json.loads(out)
+    return found
