@@ -200,6 +200,7 @@ class ClaudeProvider(SDKProvider):
         for _ in range(_MOST_PAUSES + 1):
             apart = bool(held and held.reasoning)
             asked = _going_on(request, held)
+            # Not inside the stream: the loop must see the generator of its client.
             exchange = await self._send(asked, stream=True)
             async with aclosing(self._events(asked, exchange)) as events:
                 async for event in events:

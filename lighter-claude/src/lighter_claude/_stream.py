@@ -18,6 +18,7 @@ from lighter_core.adapters import (
     as_object,
     bad_response,
     fast_load,
+    is_empty,
     member_text,
 )
 
@@ -75,7 +76,7 @@ class StreamDecoder:
             ModelError: For an error event, for a reply that stopped before it was
                 complete, and for events that are not shaped as documented.
         """
-        if not data.strip() or data.strip() == b"[DONE]":
+        if is_empty(data):
             return []
         try:
             event = as_object(self._load(data))

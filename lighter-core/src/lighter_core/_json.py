@@ -24,6 +24,8 @@ def clean_text(text: str) -> str:
     Lone surrogates cannot be encoded as UTF-8: both vendor SDKs fail on them before
     anything is sent.
     """
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -106,6 +106,8 @@ async def _stream_reply(
 
 
 _Shown = TextDelta | ReasoningDelta | ToolCallDelta | HostedToolItem
+_TEXTS = TextDelta, ReasoningDelta  # `|` would make a new union for each event
+_OTHERS = ToolCallDelta, HostedToolItem
 
 
 class _Reading:
@@ -123,12 +125,12 @@ class _Reading:
             raise self._broken(
                 event, " after its message; the message must come last, and once"
             )
-        if isinstance(event, TextDelta | ReasoningDelta):
+        if isinstance(event, _TEXTS):
             text: object = event.text
             if not isinstance(text, str):
                 raise self._broken(event, f" whose text is {type(text).__name__}")
             return event if text else None
-        if isinstance(event, ToolCallDelta | HostedToolItem):
+        if isinstance(event, _OTHERS):
             return event
         if isinstance(event, MessageEvent):
             self._message = _checked_reply(self._provider, event.message, self._number)

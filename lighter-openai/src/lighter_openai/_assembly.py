@@ -32,6 +32,7 @@ class Channel:
         self._separator = separator
         self._parts: dict[PartKey, list[str]] = {}
         self._current: PartKey | None = None
+        self._part: list[str] = []  # the pieces of the current one
         self._joiner = TextJoiner()
         self._shown: list[str] = []
 
@@ -45,7 +46,8 @@ class Channel:
             if self._parts:
                 shown += self._separator
             self._current = key
-        self._parts.setdefault(key, []).append(piece)
+            self._part = self._parts.setdefault(key, [])
+        self._part.append(piece)
         shown += self._joiner.feed(piece)
         if shown:
             self._shown.append(shown)
@@ -143,6 +145,8 @@ class Slots:
     def find(self, event: Event, item: Mapping[str, object] | None = None) -> Slot:
         """Return the slot; an event that begins or ends an item comes with it."""
         id_ = event.get("item_id") if item is None else item.get("id")
+        if item is None and isinstance(id_, str) and id_ in self._by_id:
+            return self._by_id[id_]
         id_ = id_ if isinstance(id_, str) and id_ else None
         index = event.get("output_index")
         index = index if isinstance(index, int) else None

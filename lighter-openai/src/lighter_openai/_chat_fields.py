@@ -33,14 +33,15 @@ class Fields:
         """Take a piece of a field; `None` adds nothing."""
         if value is None:
             return
-        known = self._values.get(key)
-        entries = as_list(value)
         if isinstance(value, str) and key in _PIECEWISE:
+            known = self._values.get(key)
             if isinstance(known, _Pieces):
                 known.append(value)
             else:
                 self._values[key] = _Pieces([value])
-        elif entries is not None:
+            return
+        entries = as_list(value)
+        if entries is not None:
             self._continue(key, entries)
         else:
             self._values[key] = value

@@ -15,6 +15,7 @@ from lighter_core.adapters import (
     as_object,
     bad_response,
     fast_load,
+    is_empty,
 )
 
 from ._assembly import Channel
@@ -70,11 +71,8 @@ class ChatStreamDecoder:
             ModelError: For an error event, for a reply that is incomplete, and for
                 events that are not shaped as documented.
         """
-        data = data.strip()
-        if not data:
-            return []
-        if data == b"[DONE]":
-            return self.finish()
+        if is_empty(data):
+            return self.finish() if data.strip() else []
         try:
             event = as_object(self._load(data))
         except ValueError as err:
@@ -165,13 +163,11 @@ class ChatStreamDecoder:
 
     def _take_delta(self, delta: Chunk) -> list[ProviderStreamEvent]:
         events = self._reasoning_in(delta)
-        for thought, text in content_pieces(delta.get("content")):
-            if not thought:
-                events += _text_events(self._text.add(_PART, text))
-                self._fields.add("content", text)
-            elif self._reasoning_key in {None, "content"}:
-                self._reasoning_key = "content"
-                events += _reasoning_events(self._reasoning.add(_PART, text))
+        content = delta.get("content")
+        if isinstance(content, str):  # nearly always: no generator for it
+            events += self._said(content)
+        elif content is not None:
+            events += self._content_parts(content)
         refusal = delta.get("refusal")
         if isinstance(refusal, str):
             events += _text_events(self._text.add(_PART, refusal))
@@ -187,10 +183,25 @@ class ChatStreamDecoder:
                 self._fields.add(key, value)
         return events
 
+    def _said(self, text: str) -> list[ProviderStreamEvent]:
+        self._fields.add("content", text)
+        return _text_events(self._text.add(_PART, text))
+
+    def _content_parts(self, content: object) -> list[ProviderStreamEvent]:
+        events: list[ProviderStreamEvent] = []
+        for thought, text in content_pieces(content):
+            if not thought:
+                events += self._said(text)
+            elif self._reasoning_key in {None, "content"}:
+                self._reasoning_key = "content"
+                events += _reasoning_events(self._reasoning.add(_PART, text))
+        return events
+
     def _reasoning_in(self, delta: Chunk) -> list[ProviderStreamEvent]:
         """Return the deltas of the one field in which the reasoning came first."""
         for key in REASONING_KEYS:
-            piece = reasoning_piece(delta.get(key))
+            value = delta.get(key)
+            piece = reasoning_piece(value) if value else ""
             if piece and self._reasoning_key in {None, key}:
                 self._reasoning_key = key
                 return _reasoning_events(self._reasoning.add(_PART, piece))

@@ -20,6 +20,7 @@ from lighter_core.adapters import (
     bad_response,
     clean_text,
     fast_load,
+    is_empty,
     member_text,
 )
 
@@ -73,7 +74,7 @@ class StreamDecoder:
             ModelError: For an error event, for a reply that failed or is incomplete,
                 and for events that are not shaped as documented.
         """
-        if not data.strip() or data.strip() == b"[DONE]":
+        if is_empty(data):
             return []
         try:
             event = as_object(self._load(data))
@@ -118,7 +119,8 @@ class StreamDecoder:
 
     def _on_text(self, event: Event, _: bytes) -> list[ProviderStreamEvent]:
         if "delta" in event:
-            return _shown_text(self._piece(self._text, event, "content_index"))
+            text = self._piece(self._text, event, "content_index")
+            return [TextDelta(text)] if text else []
         name = "text" if event["type"] == "response.output_text.done" else "refusal"
         return _shown_text(self._whole(self._text, event, name, "content_index"))
 

@@ -81,6 +81,7 @@ from ._raw import (
     elements,
     fast_load,
     integer_in,
+    is_empty,
     member_text,
     members,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "fast_load",
     "import_sdk",
     "integer_in",
+    "is_empty",
     "is_object",
     "json_values_only",
     "load_json",

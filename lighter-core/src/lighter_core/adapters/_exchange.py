@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar, cast
 
@@ -58,6 +58,8 @@ class Exchange:
         self._started = started
         self._outcome = "left early"
         self._ignored = 0
+        self._begin = b""  # of a stream: what was read while it was looked at
+        self._failed: ModelError | None = None  # to be raised behind what came first
 
     @classmethod
     async def open(
@@ -133,23 +135,21 @@ class Exchange:
         try:
             if not await self._read(opening.is_event_stream()):
                 whole = await self._instead(opening)
+            self._begin = opening.take()
+            # Each delta passes here: what it can do without is left out.
             while whole is None and decoder.message is None:
-                events, error = await self._step(opening, splitter, decoder, late)
-                for event in events:
+                for event in await self._next(splitter, decoder, late):
                     yield event
-                if error is not None:
-                    raise clear_locals(error)
+            self._outcome = "complete"
             await self._reply.drain()
+        except ModelError as err:
+            clear_locals(err)
+            raise
         finally:
             self._ignored = decoder.ignored
             await self.aclose()
-        if whole is not None and whole.reasoning:
-            yield ReasoningDelta(whole.reasoning)
-        if whole is not None and whole.content:
-            yield TextDelta(whole.content)
-        for call in whole.tool_calls if whole is not None else ():
-            if call.arguments:
-                yield ToolCallDelta(call.call_id, call.tool_name, call.arguments)
+        for event in _parts_of(whole):
+            yield event
         yield MessageEvent(cast("AssistantMessage", whole or decoder.message))
 
     async def aclose(self) -> None:
@@ -174,7 +174,7 @@ class Exchange:
         """
         outcome = self._replaced(opening, await self._read(opening.instead()))
         if isinstance(outcome, ModelError):
-            raise clear_locals(outcome)
+            raise outcome
         return outcome
 
     def _replaced(self, opening: Opening, body: bytes) -> AssistantMessage | ModelError:
@@ -204,39 +204,73 @@ class Exchange:
                 return unexpected
         return message
 
-    async def _step(
+    async def _next(
         self,
-        opening: Opening,
         splitter: EventStreamSplitter,
         decoder: Decoder,
         late: LateDecoder | None,
-    ) -> tuple[list[ProviderStreamEvent], ModelError | None]:
-        """Return what the next piece of the stream brings, and the error behind that."""
+    ) -> list[ProviderStreamEvent]:
+        """Return what the next piece of the stream brings.
+
+        Raises:
+            ModelError: For every failure; one behind events comes at the next call.
+        """
+        if self._failed is not None:
+            raise self._failed
+        piece, self._begin = self._begin, b""
+        if not piece:
+            try:
+                if late is not None and late.finished:
+                    piece = await self._late_piece()
+                else:
+                    piece = await self._reply.next_piece()
+            except StopAsyncIteration:
+                return self._at_end(splitter, decoder, late)
+            except Exception as err:
+                error = _error_of(err, self._codec, self._secrets)
+                raise self._complete(error) from err
+        return self._found(splitter.feed(piece), decoder)
+
+    async def _late_piece(self) -> bytes:
+        """Return a piece behind the end of the reply; nothing that fails is missed."""
+        with suppress(Exception):
+            async with asyncio.timeout(_LATE_SECONDS):
+                return await self._reply.next_piece()
+        raise StopAsyncIteration
+
+    def _found(
+        self, datas: Iterable[bytes], decoder: Decoder
+    ) -> list[ProviderStreamEvent]:
         found: list[ProviderStreamEvent] = []
         try:
-            piece = await self._next(opening, late)
-            datas = last_events(splitter) if piece is None else splitter.feed(piece)
             for data in datas:
                 found += self._decoded(decoder.feed, data)
                 if decoder.message is not None:
                     break
-            if piece is None and decoder.message is None:
-                if late is None:
-                    return found, self._complete(decoder.ended_early())
-                found += self._decoded(late.finish)
         except ModelError as err:
-            return found, err
-        if decoder.message is not None:
-            self._outcome = "complete"
-        return found, None
+            if not found:
+                raise
+            self._failed = err
+        return found
 
-    async def _next(self, opening: Opening, late: LateDecoder | None) -> bytes | None:
-        if late is not None and late.finished:
-            with suppress(Exception):
-                async with asyncio.timeout(_LATE_SECONDS):
-                    return await opening.read()
-            return None
-        return await self._read(opening.read())
+    def _at_end(
+        self,
+        splitter: EventStreamSplitter,
+        decoder: Decoder,
+        late: LateDecoder | None,
+    ) -> list[ProviderStreamEvent]:
+        """Return what the end of the stream completes.
+
+        Raises:
+            ModelError: When the reply is not complete even so.
+        """
+        found = self._found(last_events(splitter), decoder)
+        if decoder.message is not None or self._failed is not None:
+            return found
+        if late is not None:
+            return found + self._decoded(late.finish)
+        self._failed = self._complete(decoder.ended_early())
+        return found
 
     async def _read(self, step: Awaitable[_ResultT]) -> _ResultT:
         try:
@@ -269,6 +303,19 @@ class Exchange:
         self._outcome = f"failed with {error.code}"
         error.request_id = error.request_id or self._request_id
         return _readable(error, self._secrets)
+
+
+def _parts_of(whole: AssistantMessage | None) -> Iterator[ProviderStreamEvent]:
+    """Yield the deltas of a message that came in place of a stream."""
+    if whole is None:
+        return
+    if whole.reasoning:
+        yield ReasoningDelta(whole.reasoning)
+    if whole.content:
+        yield TextDelta(whole.content)
+    for call in whole.tool_calls:
+        if call.arguments:
+            yield ToolCallDelta(call.call_id, call.tool_name, call.arguments)
 
 
 def _error_in(body: bytes) -> object:

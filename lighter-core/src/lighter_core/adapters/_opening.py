@@ -41,10 +41,10 @@ class Opening:
             return True
         return not self._kind and not self._begin.startswith(b"{")
 
-    async def read(self) -> bytes | None:
-        """Return the next piece, the one that was looked at first; `None` at the end."""
+    def take(self) -> bytes:
+        """Return what was read while the reply was looked at."""
         begin, self._begin = self._begin, b""
-        return begin or await self._reply.read()
+        return begin
 
     async def instead(self) -> bytes:
         """Return the whole object that came in place of a stream, else some of it."""

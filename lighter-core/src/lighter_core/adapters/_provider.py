@@ -110,7 +110,7 @@ class SDKProvider(ABC):
                 raise
         return await _message_of(await self._post(request, reduced, stream=False))
 
-    async def stream(
+    def stream(
         self, request: ModelRequest
     ) -> AsyncGenerator[ProviderStreamEvent, None]:
         """Yield deltas as they arrive, then one `MessageEvent` with the whole reply.
@@ -121,27 +121,28 @@ class SDKProvider(ABC):
         Raises:
             ModelError: For every failure; `code` says which kind it is.
         """
-        exchange = await self._send(request, stream=True)
-        async with aclosing(self._events(request, exchange)) as events:
-            async for event in events:
-                yield event
+        return self._streamed(request)
 
     def _events(
         self, request: ModelRequest, exchange: Exchange
     ) -> Owned[ProviderStreamEvent]:
         """Yield what the reply to a request brings; the caller closes it, always.
 
-        Where the service refuses the native context inside its reply, before anything
-        of that was handed on, the request is sent once more without it.
-
         Raises:
             ModelError: As in `stream`.
         """
-        return Owned(self._recovered(request, exchange))
+        return Owned(self._streamed(request, exchange))
 
-    async def _recovered(
-        self, request: ModelRequest, exchange: Exchange
+    async def _streamed(
+        self, request: ModelRequest, exchange: Exchange | None = None
     ) -> AsyncGenerator[ProviderStreamEvent, None]:
+        """Yield what the reply to a request brings, which is sent unless it was.
+
+        Where the service refuses the native context inside its reply, before anything
+        of that was handed on, the request is sent once more without it.
+        """
+        if exchange is None:
+            exchange = await self._send(request, stream=True)
         shown, reduced = False, None
         try:
             async with aclosing(exchange.events()) as events:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from .._json import load_json
 
@@ -22,6 +22,7 @@ __all__ = [
     "elements",
     "fast_load",
     "integer_in",
+    "is_empty",
     "member_text",
     "members",
 ]
@@ -30,20 +31,24 @@ _BRACKET = re.compile(r"[ \t\n\r]*([\[{])[ \t\n\r]*")
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _SIGN = re.compile(r"[ \t\n\r]*([,\]}])[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
+_SHORT = 20  # nearly no event is
 
 
 class ShapeError(Exception):
     """The JSON is not shaped as the interface documents it; says what is wrong."""
 
 
+# `cast` would be a call of its own, and these run several times for each event.
+
+
 def as_object(value: object) -> dict[str, object] | None:
     """Return a decoded JSON object, or `None` for any other value."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_list(value: object) -> list[object] | None:
     """Return a decoded JSON array, or `None` for any other value."""
-    return cast("list[object]", value) if isinstance(value, list) else None
+    return value if isinstance(value, list) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def integer_in(value: object, *keys: str) -> int:
@@ -147,6 +152,11 @@ def elements(text: str) -> list[tuple[object, str]]:
         found.append((value, text[position:end]))
         position, ended = _next(text, end, "]")
     return found
+
+
+def is_empty(data: bytes) -> bool:
+    """Tell whether an event has no data, or the mark that ends some streams."""
+    return (len(data) < _SHORT or data.isspace()) and data.strip() in {b"", b"[DONE]"}
 
 
 def fast_load() -> Callable[[bytes], object]:

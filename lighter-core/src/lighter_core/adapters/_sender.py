@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -176,6 +176,15 @@ class Reply:
         self.status = response.status_code
         self.request_id = response.headers.get(request_id_header)
         self.content_type = response.headers.get("content-type", "")
+
+    def next_piece(self) -> Awaitable[bytes]:
+        """Return the next piece; the quick way, for a loop over all of them.
+
+        Raises:
+            StopAsyncIteration: At the end.
+            Exception: Whatever the transport raises.
+        """
+        return self._pieces.__anext__()
 
     async def read(self) -> bytes | None:
         """Return the next piece, `None` at the end.
