@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -34,6 +35,8 @@ from lighter_core import (
     hookimpl,
     tool,
 )
+from lighter_core.adapters import note
+from lighter_core.pausing import Resumption
 from lighter_core.sessions import Session, SQLiteStore
 from lighter_core.testing import FakeProvider, Turn
 
@@ -564,3 +567,84 @@ def test_nothing_runs_twice_however_often_it_pauses(data: st.DataObject) -> None
     history: list[Message] = [UserMessage("go"), *response.messages]
     assert check_history(history) == []
     assert [t for t, _ in results(response) if "has not decided" in t] == []
+
+
+WAITS = ToolCall("c1", "delete", "{}")
+PAUSED: dict[str, Any] = {
+    "run_id": "r",
+    "input": (UserMessage("go"),),
+    "messages": (AssistantMessage(tool_calls=[WAITS]),),
+    "pending": (PendingCall(WAITS),),
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (ApprovalRequest, "ApprovalRequest.reason must be a str"),
+        (lambda bad: PendingCall(WAITS, bad), "PendingCall.reason must be a str"),
+        (PendingCall, "PendingCall.call takes ToolCall, got object"),
+        (lambda bad: Resumption(bad, {}), "Resumption.paused takes PausedRun"),
+        *[
+            (
+                lambda bad, make=make: Resumption(PausedRun(**PAUSED), make(bad)),
+                f"Resumption.decisions takes {says}, got object",
+            )
+            for make, says in (
+                (lambda bad: bad, "Mapping"),
+                (lambda bad: {bad: True}, "str"),
+                (lambda bad: {"c1": bad}, "bool or str or ToolCall"),
+            )
+        ],
+        *[
+            (
+                lambda bad, name=name, make=make: PausedRun(
+                    **{**PAUSED, name: make(bad)}
+                ),
+                f"PausedRun.{name} ",
+            )
+            for name, make in (
+                ("run_id", lambda bad: bad),
+                ("input", lambda bad: (bad,)),
+                ("messages", lambda bad: bad),
+                ("results", lambda bad: (UserMessage("no result"),)),
+                ("pending", lambda bad: (WAITS,)),
+                ("decided", lambda bad: {"c1": bad}),
+                ("decided", lambda bad: {7: True}),
+                ("model_calls", lambda bad: bad),
+                ("model_calls", lambda bad: True),
+                ("calls_by_name", lambda bad: {"x": -1}),
+                ("calls_by_name", lambda bad: {7: 1}),
+                ("usage", lambda bad: bad),
+                ("stop_reason", lambda bad: bad),
+                ("notes", lambda bad: (bad,)),
+            )
+        ],
+        (lambda bad: note(bad, provider="x"), "a note is a str, got object"),
+    ],
+)
+def test_what_no_document_can_hold_is_refused_where_it_is_given(
+    make: Any, says: str
+) -> None:
+    """And not when the paused run is written, long after."""
+    with pytest.raises((TypeError, ValueError), match=re.escape(says)):
+        make(object())
+
+
+async def test_a_gate_whose_reason_is_no_text_fails_the_run() -> None:
+    class Gate:
+        @hookimpl
+        def before_tool(self, call: ToolCall) -> ApprovalRequest:
+            return ApprovalRequest(["secret"])  # type: ignore[arg-type]
+
+    desk = Desk()
+    agent = Agent(FakeProvider([calling("read a")]), tools=desk.tools, hooks=[Gate()])
+    response = await agent.run("go")
+    assert response.status == "failed"
+    assert "ApprovalRequest.reason must be a str, got list" in str(response.error)
+    assert desk.done == []
+
+
+def test_a_paused_run_of_the_least_comes_back() -> None:
+    paused = PausedRun(**PAUSED)
+    assert PausedRun.from_json(paused.to_json()) == paused

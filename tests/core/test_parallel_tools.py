@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 import time
@@ -239,6 +240,106 @@ async def test_what_fails_the_run_cancels_the_others_and_keeps_what_is_done(
     if how == "exit":
         assert ended == ["slow"]
         assert handle.receipts["c3"] == "cancelled"
+
+
+class Cancels:
+    """A gate that cancels what asks it about the second call."""
+
+    @hookimpl
+    async def before_tool(self, call: ToolCall) -> None:
+        if call.call_id == "c2":
+            await asyncio.sleep(0.01)
+            raise asyncio.CancelledError("by the gate")
+
+
+async def test_a_gate_that_raises_cancelled_ends_the_run_as_cancelled() -> None:
+    """As it does where calls run one after the other; the others end with it."""
+    ended: list[str] = []
+
+    @tool
+    async def slow() -> None:
+        """Wait."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)  # a second cancellation would show here
+            ended.append("slow")
+
+    @tool
+    async def quick() -> None:
+        """Be quick."""
+
+    for parallel, used in ((False, quick), (True, slow)):
+        agent = Agent(
+            FakeProvider([calls(*[used.name] * 3), "never"]),
+            tools=[used],
+            parallel_tools=parallel,
+            hooks=[Cancels()],
+        )
+        stream = agent.stream("go")
+        async with asyncio.timeout(5):
+            with pytest.raises(asyncio.CancelledError, match="by the gate"):
+                async for _ in stream:
+                    pass
+        assert check_history(stream.messages) == []
+        wrong = [m.is_error for m in stream.messages if isinstance(m, ToolMessage)]
+        assert wrong == [parallel, True, True]
+    assert ended == ["slow", "slow"]
+
+
+async def test_a_batch_cancelled_before_its_first_step_ends_the_run() -> None:
+    """By a gate that does not wait: the calls behind it have not begun."""
+    begun: list[str] = []
+
+    @tool
+    async def work() -> None:
+        """Work."""
+        begun.append("work")
+
+    class Gates:
+        @hookimpl
+        def before_tool(self, call: ToolCall) -> None:
+            raise asyncio.CancelledError(call.call_id)
+
+    agent = Agent(
+        FakeProvider([calls("work", "work")]),
+        tools=[work],
+        parallel_tools=True,
+        hooks=[Gates()],
+    )
+    with pytest.raises(asyncio.CancelledError, match="c1"):
+        await agent.run("go")
+    assert begun == []
+
+
+async def test_a_tool_that_goes_on_in_spite_of_its_cancellation_holds_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lighter_core._tool_calls._END_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    @tool
+    async def stubborn() -> str:
+        """Go on."""
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        return "at last"
+
+    agent = Agent(
+        FakeProvider([calls("stubborn", "stubborn")]),
+        tools=[stubborn],
+        parallel_tools=True,
+        hooks=[Gate()],
+    )
+    try:
+        async with asyncio.timeout(5):
+            response = await agent.run("go")
+        assert str(response.error) == "the gate broke"
+        assert check_history(response.messages) == []
+    finally:
+        release.set()
+        await asyncio.sleep(0.01)
 
 
 async def test_cancelling_reaches_all_and_keeps_what_is_done() -> None:

@@ -34,7 +34,13 @@ def note(text: str, *, provider: str) -> None:
 
     It becomes a log record at WARNING and an entry in the `notes` of the run's
     response, once for each text and run.
+
+    Raises:
+        TypeError: When it is no text: notes travel in documents of paused runs.
     """
+    given: object = text
+    if not isinstance(given, str):
+        raise TypeError(f"a note is a str, got {type(given).__name__}")
     notes = _notes.get()
     if notes is not None:
         if text in notes:

@@ -17,7 +17,7 @@ from .pausing import ApprovalRequest
 
 __all__ = ["answer_calls"]
 
-_END_SECONDS = 5.0  # that tools may take to end when others have failed the run
+_END_SECONDS = 5.0  # that tools may take to end when the run has ended
 
 
 async def answer_calls(setup: LoopSetup, state: RunState, sink: Sink | None) -> None:
@@ -115,37 +115,57 @@ async def _answer(
 async def _answer_together(
     setup: LoopSetup, state: RunState, sink: Sink | None, batch: Sequence[ToolCall]
 ) -> None:
-    """Answer the calls at once; when one fails the run, the others are cancelled."""
+    """Answer the calls at once; when one ends the run, the others are cancelled.
+
+    Also one that is cancelled from inside, by a hook that raises `CancelledError`.
+    """
     most = setup.limits.tool_threads
     threads = nullcontext() if most is None else asyncio.Semaphore(most)
+    clock = asyncio.timeout(None)
+    ender: ToolCall | None = None  # the call that ended the run
 
     async def one(call: ToolCall) -> BaseException | None:
+        nonlocal ender
         try:
             await _answer(setup, state, sink, call, threads)
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:  # noqa: BLE001 - raised below, in call order
             # As a value: a task would hand KeyboardInterrupt and SystemExit to the loop.
-            _cancel(task for task in tasks if task is not asyncio.current_task())
+            if ender is None:  # once: the others may be cleaning up by then
+                ender = call
+                clock.reschedule(asyncio.get_running_loop().time() + _END_SECONDS)
+                _cancel(task for task in tasks if task is not asyncio.current_task())
             return error
         return None
 
     tasks = [asyncio.create_task(one(call)) for call in batch]
     try:
-        await asyncio.wait(tasks)
+        async with clock:
+            await asyncio.wait(tasks)
+    except TimeoutError:
+        pass  # a tool goes on in spite of its cancellation
     except asyncio.CancelledError:
+        ender = batch[0]
         _cancel(tasks)
         await asyncio.wait(tasks, timeout=_END_SECONDS)
         raise
-    for task in tasks:
-        error = None if task.cancelled() else task.result()
-        if error is not None:
-            try:
+    error: BaseException | None = None
+    ends = [(call, _end_of(task)) for call, task in zip(batch, tasks, strict=True)]
+    try:
+        for call, error in ends:
+            # Where one ended the run, others were cancelled for it.
+            because = ender is not None and call is not ender
+            if error and not (because and isinstance(error, asyncio.CancelledError)):
                 raise error
-            finally:
-                del error  # its traceback holds this frame
-    if any(task.cancelled() for task in tasks):
-        raise asyncio.CancelledError
+    finally:
+        tasks.clear()
+        del ends, error  # their tracebacks hold this frame
+
+
+def _end_of(task: asyncio.Task[BaseException | None]) -> BaseException | None:
+    if not task.done():
+        return None
+    # One that was cancelled before its first step has no result.
+    return asyncio.CancelledError() if task.cancelled() else task.result()
 
 
 def _cancel(tasks: Iterable[asyncio.Task[BaseException | None]]) -> None:

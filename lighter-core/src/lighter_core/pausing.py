@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
+from ._content import need_kind, need_text
 from ._json import dump_json, escape_surrogates, load_json
 from .errors import HistoryError
-from .messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage
+from .messages import (
+    MESSAGE_CLASSES,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
 
 __all__ = ["ApprovalRequest", "Decision", "PausedRun", "PendingCall", "Resumption"]
 
@@ -24,9 +32,15 @@ class ApprovalRequest:
 
     Attributes:
         reason: Why, for that person.
+
+    Raises:
+        TypeError: When the reason is no text.
     """
 
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        need_text(self, "reason", self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,10 @@ class PendingCall:
 
     call: ToolCall
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        _need(self, "call", self.call, ToolCall)
+        need_text(self, "reason", self.reason)
 
 
 Decision: TypeAlias = bool | str | ToolCall
@@ -66,6 +84,10 @@ class PausedRun:
         usage: The tokens used so far.
         stop_reason: Why the last model call stopped.
         notes: What Lighter had to change or could not keep.
+
+    Raises:
+        TypeError: When a field holds what no document can.
+        ValueError: When a count is no number from 0.
     """
 
     run_id: str
@@ -81,6 +103,25 @@ class PausedRun:
     usage: Usage | None = None
     stop_reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        need_text(self, "run_id", self.run_id)
+        for name, kinds in _HOLD.items():
+            for each in _need(self, name, getattr(self, name), tuple):
+                _need(self, name, each, kinds)
+        for name in ("decided", "calls_by_name"):
+            for key in _need(self, name, getattr(self, name), Mapping):
+                _need(self, name, key, str)
+        for each in self.decided.values():
+            _need(self, "decided", each, _DECISION)
+        for name, counts in (
+            ("model_calls", (self.model_calls,)),
+            ("calls_by_name", self.calls_by_name.values()),
+        ):
+            for each in counts:
+                _need_count(name, each)
+        need_kind(self, "usage", self.usage, Usage)
+        need_kind(self, "stop_reason", self.stop_reason, str)
 
     def decide(self, decisions: Mapping[str, Decision]) -> Resumption:
         """Return what to give to `run`, `stream` or `start` of an agent to go on.
@@ -109,7 +150,7 @@ class PausedRun:
                         f" {given.tool_name!r} was decided"
                     )
                 given = replace(given, call_id=call_id)
-            if not isinstance(given, bool | str | ToolCall):
+            if not isinstance(given, _DECISION):
                 raise TypeError(
                     f"a decision is True, False, a text or a ToolCall, got"
                     f" {type(given).__name__} for the call {call_id!r}"
@@ -178,12 +219,46 @@ class PausedRun:
             raise HistoryError(f"this is no document of a paused run: {told}") from None
 
 
+def _need_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"PausedRun.{name} takes whole numbers from 0, got {value!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Resumption:
     """A paused run with a decision about each pending call; `PausedRun.decide` makes it."""
 
     paused: PausedRun
     decisions: Mapping[str, Decision] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        _need(self, "paused", self.paused, PausedRun)
+        for call_id, each in _need(self, "decisions", self.decisions, Mapping).items():
+            _need(self, "decisions", call_id, str)
+            _need(self, "decisions", each, _DECISION)
+
+
+_DECISION = (bool, str, ToolCall)
+_HOLD: Mapping[str, type | tuple[type, ...]] = {
+    "input": MESSAGE_CLASSES,
+    "messages": MESSAGE_CLASSES,
+    "results": ToolMessage,
+    "pending": PendingCall,
+    "notes": str,
+}
+
+
+def _need(
+    owner: object, name: str, value: object, kinds: type | tuple[type, ...]
+) -> Any:
+    """Return the value; found here, since a document is often written much later."""
+    if not isinstance(value, kinds):
+        told = kinds if isinstance(kinds, tuple) else (kinds,)
+        raise TypeError(
+            f"{type(owner).__name__}.{name} takes"
+            f" {' or '.join(each.__name__ for each in told)}, got {type(value).__name__}"
+        )
+    return value
 
 
 def _read(cls: type[PausedRun], value: object) -> PausedRun:
@@ -213,19 +288,12 @@ def _read(cls: type[PausedRun], value: object) -> PausedRun:
             call_id: _decision(call_id, each)
             for call_id, each in cast("Mapping[str, object]", data["decided"]).items()
         },
-        model_calls=_count(data["model_calls"]),
-        calls_by_name={
-            name: _count(number)
-            for name, number in cast(
-                "Mapping[str, object]", data["calls_by_name"]
-            ).items()
-        },
+        model_calls=cast("int", data["model_calls"]),
+        calls_by_name=dict(cast("Mapping[str, int]", data["calls_by_name"])),
         usage=usage,
         stop_reason=None if data["stop_reason"] is None else _text(data["stop_reason"]),
         notes=tuple(_text(each) for each in cast("Sequence[object]", data["notes"])),
     )
-    if not all(isinstance(each, ToolMessage) for each in results):
-        raise TypeError("results hold other messages than those of tools")
     calls = {call.call_id: call for call in run.open_calls}
     pending = [
         PendingCall(calls[_text(each["call_id"])], _text(each["reason"]))
@@ -246,10 +314,4 @@ def _decision(call_id: str, value: object) -> Decision:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, got {type(value).__name__}")
-    return value
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"expected a number from 0, got {value!r}")
     return value
