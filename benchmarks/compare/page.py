@@ -20,6 +20,7 @@ NAMES = {
     "aiohttp": "mark: aiohttp and dicts",
     "plain": "mark: plain Python, no network",
 }
+FAMILIAR = {"vercel_ai": "Vercel AI SDK", "pi": "pi-agent-core"}
 TITLES = {"responses": "Responses", "chat": "Chat Completions", "messages": "Messages"}
 TARGETS: dict[str, dict[str, dict[str, float]]] = {  # runner -> interface -> scenario
     "lighter": {
@@ -174,8 +175,8 @@ def _shown(name: str, found: dict[str, Any]) -> str:
     if name in NAMES:
         return NAMES[name]
     versions = found["peer_versions"].get(name, {})
-    first = next(iter(versions.items()), (name, ""))
-    return " ".join(first).rstrip()
+    package, version = next(iter(versions.items()), (name, ""))
+    return f"{FAMILIAR.get(name, package)} {version}".rstrip()
 
 
 def _alone(alone: dict[str, float]) -> list[str]:

@@ -12,9 +12,20 @@ _COLOURS = {
     "aiohttp": "#38bdf8",
     "sdk": "#111827",
 }
-_PEERS = ("#7c3aed", "#15803d", "#be185d", "#a16207", "#0f766e", "#4b5563")
+_PEERS = (
+    "#7c3aed",
+    "#15803d",
+    "#be185d",
+    "#a16207",
+    "#0f766e",
+    "#6b7280",
+    "#84cc16",
+    "#e879f9",
+    "#7f1d1d",
+)
+_ACROSS = 5  # names in one row of the legend
 _LOW, _HIGH = 0.01, 20.0
-_LEFT, _WIDTH, _ROW, _TOP = 200, 600, 24, 56
+_LEFT, _WIDTH, _ROW = 200, 600, 24
 _MARKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -37,7 +48,8 @@ def plot(ratios: dict[str, dict[str, dict[str, float]]], titles: dict[str, str])
     peers = [name for name in names if name not in _COLOURS]
     colours = {**_COLOURS, **dict(zip(peers, _PEERS * 3, strict=False))}
     rows = sum(len(each) + 1 for each in ratios.values())
-    height = _TOP + rows * _ROW + 30
+    top = 40 + 20 * math.ceil(len(names) / _ACROSS)
+    height = top + rows * _ROW + 30
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + 30}"'
         f' height="{height}" font-family="sans-serif" font-size="12">',
@@ -46,20 +58,22 @@ def plot(ratios: dict[str, dict[str, dict[str, float]]], titles: dict[str, str])
         " (left is less)</text>",
     ]
     for number, name in enumerate(names):
-        x = 20 + number * 110
-        out.append(f'<circle cx="{x}" cy="34" r="5" fill="{colours[name]}"/>')
-        out.append(f'<text x="{x + 9}" y="38">{escape(name)}</text>')
+        left, line = 20 + number % _ACROSS * 160, 38 + number // _ACROSS * 20
+        out.append(
+            f'<circle cx="{left}" cy="{line - 4}" r="5" fill="{colours[name]}"/>'
+            f'<text x="{left + 9}" y="{line}">{escape(name)}</text>'
+        )
     for mark in _MARKS:
         x = _x(mark)
         stroke = "#111827" if mark == 1.0 else "#d1d5db"
         out.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{height - 22}"'
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{height - 22}"'
             f' stroke="{stroke}"/>'
         )
         out.append(
             f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{mark:g}</text>'
         )
-    y = _TOP
+    y = top
     for protocol, scenarios in ratios.items():
         y += _ROW
         out.append(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .work import ANSWER, TOOL, pieces
 
-Protocol = Literal["responses", "chat", "messages"]
+Protocol = Literal["responses", "chat", "messages", "told"]
 Event = dict[str, Any]
 
 HEADERS = "".join(
@@ -54,7 +54,12 @@ def _chunk(data: bytes) -> bytes:
 def whole(protocol: Protocol, kind: str, number: int, turn: int) -> bytes:
     """Return the reply to a request that is not streamed."""
     text, call = _reply(kind, number, turn)
-    body = {"responses": _response, "chat": _completion, "messages": _message}[protocol]
+    body = {
+        "responses": _response,
+        "chat": _completion,
+        "messages": _message,
+        "told": _told,
+    }[protocol]
     return answer(json.dumps(body("".join(text), call)).encode())
 
 
@@ -255,6 +260,16 @@ def _completion(text: str, call: int | None) -> Event:
         "finish_reason": "stop" if call is None else "tool_calls",
     }
     return _chat("chat.completion", call, [choice], _CHAT_USAGE)
+
+
+def _told(text: str, call: int | None) -> Event:
+    """Return a completion that ends a run by a call of `final_answer`."""
+    if call is not None:
+        return _completion(text, call)
+    reply = _completion("", 999)
+    function = {"name": "final_answer", "arguments": json.dumps({"answer": text})}
+    reply["choices"][0]["message"]["tool_calls"][0]["function"] = function
+    return reply
 
 
 def _chunks(text: list[str], call: int | None) -> list[Event]:

@@ -13,16 +13,19 @@ import sys
 from collections.abc import Iterator
 
 from .replies import Protocol, answer, streamed, whole
-from .work import add_up
+from .work import QUESTION, add_up
 
-_MODEL = re.compile(rb'"model"\s*:\s*"(text|tools|stream|paced)-(\d+)"')
+_MODEL = re.compile(rb'"model"\s*:\s*"(text|tools|stream|paced|history)-(\d+)"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
 _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 _PATHS: dict[bytes, tuple[Protocol, bytes]] = {
     b"/v1/responses": ("responses", b'"function_call_output"'),
     b"/v1/chat/completions": ("chat", b'"tool_call_id"'),
     b"/v1/messages": ("messages", b'"tool_result"'),
+    # For a client that tells the model of calls and results in plain text.
+    b"/told/v1/chat/completions": ("told", rb"Calling tools:\n"),
 }
+_QUESTION = QUESTION.encode()
 _PAUSE = 0.001  # seconds between two events of a paced stream
 
 
@@ -61,8 +64,11 @@ class Connection(asyncio.Protocol):
             return
         protocol, result = _PATHS[path]
         kind, number = model[1].decode(), int(model[2])
-        # A history in front of a `text` question has results too; they are no turns.
+        # A history has results too; they are no turns.
         turn = body.count(result) if kind == "tools" else 0
+        if kind == "history" and body.count(_QUESTION) != number // 4 + 1:
+            self._refuse(b"the history is not whole")
+            return
         if turn and b"%d" % add_up(turn - 1, turn - 1) not in body:
             self._refuse(b"the result of the last call is missing or wrong")
         elif not _STREAM.search(body):

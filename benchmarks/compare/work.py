@@ -122,7 +122,7 @@ def scenario(name: str) -> Scenario:
         case "tools":
             return Scenario(name, "tools", number, 1, name, number + 1, "call")
         case "history":
-            return Scenario(name, "history", number, 1, "text-0", 1, "call")
+            return Scenario(name, "history", number, 1, name, 1, "call")
         case "stream":
             return Scenario(name, "stream", number, 1, name, number, "delta")
         case _:

@@ -93,6 +93,8 @@ def main() -> None:
         for line in sys.stdin:
             try:
                 answer = measure(loop, runner, known, json.loads(line))
+            except NotImplementedError as error:  # what a peer has no way to do
+                answer = {"left_out": str(error)}
             except Exception as error:  # noqa: BLE001 - the runner is left out, by name
                 text = str(error).splitlines() or [""]
                 answer = {"left_out": f"{type(error).__name__}: {text[0][:120]}"}
