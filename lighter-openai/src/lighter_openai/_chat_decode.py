@@ -13,6 +13,7 @@ from lighter_core.adapters import (
     bad_response,
     body_object,
     elements,
+    member_text,
     members,
 )
 
@@ -119,16 +120,11 @@ def decode_chat_body(body: bytes, target: Target, turn: Turn) -> AssistantMessag
 
 def _first_message(text: str) -> str:
     """Return the JSON text of the first choice's message."""
-    choices = _last(members(text), "choices")
-    choice = elements(choices.text)[0][1] if choices else "{}"
-    message = _last(members(choice), "message")
-    if message is None or as_object(message.value) is None:
+    choices = elements(member_text(text, "choices"))
+    message = member_text(choices[0][1], "message")
+    if not message.startswith("{"):
         raise ShapeError("its choice has no message")
-    return message.text
-
-
-def _last(found: list[Member], key: str) -> Member | None:
-    return next((each for each in reversed(found) if each.key == key), None)
+    return message
 
 
 def _texts(fields: Mapping[str, Member]) -> tuple[str, str]:

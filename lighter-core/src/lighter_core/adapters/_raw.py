@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .._json import load_json
@@ -30,6 +30,12 @@ __all__ = [
 _BRACKET = re.compile(r"[ \t\n\r]*([\[{])[ \t\n\r]*")
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _SIGN = re.compile(r"[ \t\n\r]*([,\]}])[ \t\n\r]*")
+_PLAIN_MEMBER = re.compile(  # nearly all: a key and a value that hold no others
+    r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*'
+    r'("[^"\\\x00-\x1f]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)'
+    r"[ \t\n\r]*([,}])[ \t\n\r]*",
+    re.ASCII,
+)
 _DECODER = json.JSONDecoder()
 _SHORT = 20  # nearly no event is
 
@@ -54,9 +60,11 @@ def as_list(value: object) -> list[object] | None:
 def integer_in(value: object, *keys: str) -> int:
     """Return the first of an object's members that is an integer, 0 without one."""
     fields = as_object(value) or {}
-    found = (fields.get(key) for key in keys)
-    known = (n for n in found if isinstance(n, int) and not isinstance(n, bool))
-    return next(known, 0)
+    for key in keys:
+        number = fields.get(key)
+        if isinstance(number, int) and not isinstance(number, bool):
+            return number
+    return 0
 
 
 class Member(NamedTuple):
@@ -91,24 +99,14 @@ def _next(text: str, position: int, closing: str) -> tuple[int, bool]:
     return found.end(), found[1] == closing
 
 
-def _spans(text: str) -> Iterator[tuple[str, object, int, int, int]]:
-    """Yield each member's key and value, where both begin, and where the value ends.
-
-    Raises:
-        ValueError: When the text is no JSON object.
-    """
-    position = _open(text, "{")
-    ended = text.startswith("}", position)
-    while not ended:
-        start = position
-        key, position = _value_at(text, start)
-        colon = _COLON.match(text, position)
-        if not isinstance(key, str) or colon is None:
-            raise ValueError(f"expected a key and ':' at character {position}")
-        begin = colon.end()
-        value, end = _value_at(text, begin)
-        yield key, value, start, begin, end
-        position, ended = _next(text, end, "}")
+def _member(text: str, start: int) -> tuple[str, object, int, int]:
+    """Return a member's key and value, and where the value begins and ends."""
+    key, position = _value_at(text, start)
+    colon = _COLON.match(text, position)
+    if not isinstance(key, str) or colon is None:
+        raise ValueError(f"expected a key and ':' at character {position}")
+    value, end = _value_at(text, colon.end())
+    return key, value, colon.end(), end
 
 
 def members(text: str) -> list[Member]:
@@ -117,10 +115,14 @@ def members(text: str) -> list[Member]:
     Raises:
         ValueError: When the text is no JSON object.
     """
-    return [
-        Member(key, value, text[begin:end], text[start:end])
-        for key, value, start, begin, end in _spans(text)
-    ]
+    found: list[Member] = []
+    position = _open(text, "{")
+    ended = text.startswith("}", position)
+    while not ended:
+        key, value, begin, end = _member(text, position)
+        found.append(Member(key, value, text[begin:end], text[position:end]))
+        position, ended = _next(text, end, "}")
+    return found
 
 
 def member_text(text: str, key: str) -> str:
@@ -132,9 +134,19 @@ def member_text(text: str, key: str) -> str:
         ValueError: When the text is no JSON object.
     """
     found = "null"
-    for known, _, _, begin, end in _spans(text):
+    position = _open(text, "{")
+    ended = text.startswith("}", position)
+    while not ended:
+        plain = _PLAIN_MEMBER.match(text, position)
+        if plain is not None:
+            known, value, sign = plain.groups()
+            position, ended = plain.end(), sign == "}"
+        else:
+            known, _, begin, end = _member(text, position)
+            value = text[begin:end]
+            position, ended = _next(text, end, "}")
         if known == key:
-            found = text[begin:end]
+            found = value
     return found
 
 
