@@ -19,6 +19,7 @@
 #                                 RESUME=1 goes on where it was stopped
 #   make bench SCENARIOS="text history-160" PROTOCOLS=responses RUNNERS="sdk lighter"
 #                                 measure a part and print it; SAVE=1 keeps it, TURNS=3 is quicker
+#   make bench-parts              splitter, codecs, hooks, tools, …, each by itself
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
@@ -32,6 +33,7 @@ SCENARIOS ?=
 PROTOCOLS ?=
 RUNNERS ?=
 TURNS ?= 5
+PARTS ?=
 SAVE ?=
 RESUME ?=
 TESTS ?= tests
@@ -44,7 +46,7 @@ run := $(VENV)/bin/python
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture coverage mutation model servers build changelog \
-	release clean bench bench-plugins bench-sessions torture-sessions
+	release clean bench bench-parts bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -118,6 +120,11 @@ bench: $(VENV)/.made-bench
 	@$(run) -m benchmarks.compare --peers "$(PEERS)" --scenarios "$(SCENARIOS)" \
 		--protocols "$(PROTOCOLS)" --runners "$(RUNNERS)" --turns "$(TURNS)" \
 		$(if $(SAVE),--save) $(if $(RESUME),--resume)
+
+# PARTS="-k encode" chooses, PARTS=--benchmark-compare=0001 sets beside a run that was kept
+# by PARTS=--benchmark-autosave.
+bench-parts: $(VENV)/.made-bench
+	$(run) -m pytest benchmarks/parts $(PARTS)
 
 bench-sessions: $(VENV)/.made
 	@$(run) benchmarks/sessions.py
