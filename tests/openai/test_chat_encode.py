@@ -27,7 +27,7 @@ from lighter_core import (
 from lighter_core.adapters import ReplayNotes
 from lighter_openai._chat_calls import Turn
 from lighter_openai._chat_decode import decode_chat_body
-from lighter_openai._chat_encode import encode_chat_request
+from lighter_openai._chat_encode import ChatMessages, encode_chat_request
 from lighter_openai._dialect import CHAT, OPENAI, PLACEHOLDER, Target
 
 TARGET = Target(CHAT, "http://127.0.0.1/v1", "m")
@@ -39,9 +39,9 @@ def encode(messages, *, notes=None, target=TARGET, stream=False, **rest) -> byte
     fields = ("tool_specs", "tool_choice", "output")
     request = ModelRequest(messages, **{k: rest.pop(k) for k in fields if k in rest})
     options = rest.pop("options", {})
-    found = ReplayNotes()
+    found, writer = ReplayNotes(), ChatMessages(target, rest.pop("reasoning", "keep"))
     body = encode_chat_request(
-        request, target, options, stream=stream, notes=found, **rest
+        request, target, options, stream=stream, notes=found, writer=writer, **rest
     )
     if notes is not None:
         notes += found.texts

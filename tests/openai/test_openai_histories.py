@@ -25,10 +25,15 @@ from lighter_core import (
 from lighter_core.adapters import RefusedContext, ReplayNotes
 from lighter_openai._chat_calls import Turn
 from lighter_openai._chat_decode import decode_chat_body
-from lighter_openai._chat_encode import Reasoning, encode_chat_request
+from lighter_openai._chat_encode import (
+    ChatMessages,
+    Reasoning,
+    encode_chat_request,
+)
 from lighter_openai._decode import decode_body
 from lighter_openai._dialect import CHAT, OPENAI, Target
 from lighter_openai._encode import encode_request
+from lighter_openai._input import InputItems
 
 URL = "http://127.0.0.1/v1"
 PLAIN = replace(
@@ -42,8 +47,9 @@ Encode = Callable[..., bytes]
 def _encode_chat(reasoning: Reasoning) -> Encode:
     def encode(messages: list[Message], notes: list[str] | None = None) -> bytes:
         request, found = ModelRequest(messages), ReplayNotes()
+        writer = ChatMessages(CHATTING, reasoning)
         body = encode_chat_request(
-            request, CHATTING, {}, stream=False, reasoning=reasoning, notes=found
+            request, CHATTING, {}, stream=False, writer=writer, notes=found
         )
         if notes is not None:
             notes += found.texts
@@ -59,8 +65,9 @@ def _encode_items(target: Target) -> Encode:
         refused: RefusedContext | tuple[()] = (),
     ) -> bytes:
         request, found = ModelRequest(messages), ReplayNotes()
+        writer = InputItems(target, refused)
         body = encode_request(
-            request, target, {}, stream=False, notes=found, refused=refused
+            request, target, {}, stream=False, writer=writer, notes=found
         )
         if notes is not None:
             notes += found.texts
@@ -162,6 +169,34 @@ def test_longer_history_begins_with_the_bytes_of_the_shorter_one(name, replies):
             assert whole.startswith(part.removesuffix(b"]}"))
     calls, results = _calls(json.loads(whole))
     assert calls == results
+
+
+def _writers(name: str) -> tuple[Encode, InputItems | ChatMessages]:
+    target = _target(name)
+    if target is not CHATTING:
+        return encode_request, InputItems(target)
+    return encode_chat_request, ChatMessages(target, name.removeprefix("chat "))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@settings(max_examples=120, deadline=None)
+@given(replies=REPLIES, cuts=st.sets(st.integers(1, 30)))
+def test_going_on_gives_the_bytes_and_notes_of_writing_all_anew(name, replies, cuts):
+    """A run writes only what is new, wherever its requests cut the history."""
+    target = _target(name)
+    history = _history(replies, target)
+    encode, writer = _writers(name)
+    said: list[str] = []
+    for end in [*sorted(cut for cut in cuts if cut < len(history)), len(history)]:
+        request, notes = ModelRequest(history[:end]), ReplayNotes()
+        assert writer.fits(request.messages)
+        body = encode(request, target, {}, stream=False, writer=writer, notes=notes)
+        said += [text for text in notes.texts if text not in said]
+        fresh: list[str] = []
+        assert body == ENCODERS[name](history[:end], fresh)
+        assert said == fresh
+    assert not writer.fits(history[:-1])
+    assert not writer.fits([UserMessage("Another."), *history[1:]])
 
 
 @pytest.mark.parametrize("name", ENCODERS)

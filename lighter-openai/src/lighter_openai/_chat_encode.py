@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, cast
 
 from lighter_core import (
@@ -19,6 +19,7 @@ from lighter_core import (
     ToolSpec,
 )
 from lighter_core.adapters import (
+    MessageWriter,
     ReplayNotes,
     as_object,
     dump_json,
@@ -36,7 +37,7 @@ from ._encode import Options, drop_vain_choice, output_format
 from ._input import as_image, file_name, need_image
 from ._replay import CallIds, obstacle, public_call
 
-__all__ = ["Reasoning", "encode_chat_request"]
+__all__ = ["ChatMessages", "Reasoning", "encode_chat_request"]
 
 Reasoning = Literal["keep", "drop", "require"]
 """What becomes of the reasoning of earlier replies.
@@ -60,7 +61,7 @@ def encode_chat_request(
     options: Options,
     *,
     stream: bool,
-    reasoning: Reasoning = "keep",
+    writer: ChatMessages | None = None,
     notes: ReplayNotes | None = None,
 ) -> bytes:
     """Return the body for a request.
@@ -73,7 +74,7 @@ def encode_chat_request(
         target: Whom it is for.
         options: Fields that hold for every request.
         stream: Whether the reply shall be streamed.
-        reasoning: What becomes of the reasoning of earlier replies.
+        writer: Writes the messages; it may have written the begin of them before.
         notes: Takes what is lost, and where.
 
     Raises:
@@ -85,8 +86,8 @@ def encode_chat_request(
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
         head = dump_json(fields, default=plain)
-        found = _Messages(request.messages, target, reasoning, lost)
-        items = ",".join(found.texts())
+        writer = writer or ChatMessages(target)
+        items = ",".join(writer.texts(request.messages, lost))
     return encode_text(f'{head[:-1]},"messages":[{items}]}}')
 
 
@@ -129,40 +130,32 @@ def _tool_choice(choice: str) -> object:
     return {"type": "function", "function": {"name": choice}}
 
 
-class _Messages:
-    """Writes the messages of one request."""
+class ChatMessages(MessageWriter):
+    """Writes the messages of a conversation.
 
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        target: Target,
-        reasoning: Reasoning,
-        notes: ReplayNotes,
-    ) -> None:
-        self._messages = messages
+    Args:
+        target: Whom it is for.
+        reasoning: What becomes of the reasoning of earlier replies.
+    """
+
+    def __init__(self, target: Target, reasoning: Reasoning = "keep") -> None:
+        super().__init__()
         self._target = target
         self._reasoning = reasoning
-        self._notes = notes
         self._ids = CallIds(_LONGEST_ID)
         self._legacy = False  # whether they answer a call in the older form
 
-    def texts(self) -> Iterator[str]:
-        """Yield the JSON text of each message."""
-        for number, message in enumerate(self._messages):
-            self._notes.at(number)
-            if isinstance(message, AssistantMessage):
-                text = self._reply(message)
-                if text:
-                    yield text
-            elif isinstance(message, ToolMessage):
-                yield self._result(message)
-            elif isinstance(message.content, str):
-                # Not from a dict: this runs for each message of each request.
-                content = dump_json(message.content)
-                yield f'{{"role":"{message.role}","content":{content}}}'
-            else:
-                yield dump_json(self._parts(message.content))
-        self._notes.at(None)
+    def _write(self, message: Message) -> Iterable[str]:
+        # Most are not written from a dict: with long histories that shows.
+        if isinstance(message, AssistantMessage):
+            text = self._reply(message)
+            return (text,) if text else ()
+        if isinstance(message, ToolMessage):
+            return (self._result(message),)
+        if isinstance(message.content, str):
+            content = dump_json(message.content)
+            return (f'{{"role":"{message.role}","content":{content}}}',)
+        return (dump_json(self._parts(message.content)),)
 
     def _reply(self, message: AssistantMessage) -> str | None:
         """Return the text of a reply; `None` for one that says nothing."""

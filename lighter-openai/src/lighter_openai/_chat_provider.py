@@ -20,13 +20,14 @@ from lighter_core.adapters import (
     ask_by_tool,
     ask_in_words,
     need_integer,
+    writer_of_run,
 )
 
 from ._azure import at_deployment
 from ._base import BaseProvider, Connection, ConnectionOptions, need_text
 from ._chat_calls import Turn
 from ._chat_decode import decode_chat_body
-from ._chat_encode import Reasoning, encode_chat_request
+from ._chat_encode import ChatMessages, Reasoning, encode_chat_request
 from ._chat_stream import ChatStreamDecoder
 from ._client import ChatClients, Clients
 from ._codec import ServiceCodec
@@ -251,15 +252,17 @@ class OpenAIChatProvider(BaseProvider):
     def _encode(
         self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
-        asked = self._way(request) == "json_object"
-        return encode_chat_request(
-            self._asked(request),
-            self._target,
-            {**_OBJECT, **self._options} if asked else self._options,
-            stream=stream,
-            reasoning=self._reasoning,
-            notes=notes,
-        )
+        fields = self._options
+        if self._way(request) == "json_object":
+            fields = {**_OBJECT, **fields}
+        asked = self._asked(request)
+        with writer_of_run(self, asked.messages, notes, self._writer) as writer:
+            return encode_chat_request(
+                asked, self._target, fields, stream=stream, writer=writer, notes=notes
+            )
+
+    def _writer(self) -> ChatMessages:
+        return ChatMessages(self._target, self._reasoning)
 
     def _codec(self, request: ModelRequest) -> ServiceCodec:
         turn = Turn.of(self._asked(request))

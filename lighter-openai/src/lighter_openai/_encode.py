@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from lighter_core import ModelRequest, OutputSpec, ToolSpec
@@ -34,7 +34,7 @@ def encode_request(
     options: Options,
     *,
     stream: bool,
-    refused: Container[object] = (),
+    writer: InputItems | None = None,
     notes: ReplayNotes | None = None,
 ) -> bytes:
     """Return the body for a request.
@@ -48,8 +48,7 @@ def encode_request(
         target: Whom it is for.
         options: Fields that hold for every request.
         stream: Whether the reply shall be streamed.
-        refused: Replies whose native context is not used: their items are made from
-            public fields.
+        writer: Writes the messages; it may have written the begin of them before.
         notes: Takes what is lost, and where.
 
     Raises:
@@ -61,8 +60,8 @@ def encode_request(
         fields = _fields(request, target, options, stream=stream)
         drop_vain_choice(fields, options, target, lost)
         head = dump_json(fields, default=plain)
-        found = InputItems(request.messages, target, refused=refused, notes=lost)
-        items = ",".join(found.texts())
+        writer = writer or InputItems(target)
+        items = ",".join(writer.texts(request.messages, lost))
     return encode_text(f'{head[:-1]},"input":[{items}]}}')
 
 

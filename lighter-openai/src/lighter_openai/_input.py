@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from lighter_core import (
     AssistantMessage,
@@ -15,7 +15,7 @@ from lighter_core import (
     ToolMessage,
 )
 from lighter_core.adapters import (
-    ReplayNotes,
+    MessageWriter,
     as_list,
     as_object,
     dump_json,
@@ -34,50 +34,35 @@ from ._replay import (
 __all__ = ["InputItems", "as_image", "file_name", "need_image"]
 
 
-class InputItems:
-    """Writes the items of one request.
+class InputItems(MessageWriter):
+    """Writes the items of a conversation.
 
     Args:
-        messages: The messages of the request.
         target: Whom it is for.
         refused: Replies whose native context is not used.
-        notes: Takes what is lost, and where.
     """
 
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        target: Target,
-        *,
-        refused: Container[object],
-        notes: ReplayNotes,
-    ) -> None:
-        self._messages = messages
+    def __init__(self, target: Target, refused: Container[object] = ()) -> None:
+        super().__init__()
         self._target = target
         self._refused = refused
-        self._notes = notes
         self._sent: set[str] = set()  # one reply twice would repeat its ids: refused
         self._ids = CallIds()
 
-    def texts(self) -> Iterator[str]:
-        """Yield the JSON text of the items that the messages become."""
-        for number, message in enumerate(self._messages):
-            self._notes.at(number)
-            if isinstance(message, AssistantMessage):
-                yield from self._reply(message)
-            elif isinstance(message, ToolMessage):
-                id_ = dump_json(self._ids.of_result(message.call_id))
-                output = dump_json(message.tool_output)
-                yield (
-                    f'{{"type":"function_call_output","call_id":{id_},"output":{output}}}'
-                )
-            elif isinstance(message.content, str):
-                # Not from a dict: this runs for each message of each request.
-                content = dump_json(message.content)
-                yield f'{{"role":"{message.role}","content":{content}}}'
-            else:
-                yield dump_json(self._parts(message.content))
-        self._notes.at(None)
+    def _write(self, message: Message) -> Iterable[str]:
+        # Most are not written from a dict: with long histories that shows.
+        if isinstance(message, AssistantMessage):
+            return self._reply(message)
+        if isinstance(message, ToolMessage):
+            id_ = dump_json(self._ids.of_result(message.call_id))
+            output = dump_json(message.tool_output)
+            return (
+                f'{{"type":"function_call_output","call_id":{id_},"output":{output}}}',
+            )
+        if isinstance(message.content, str):
+            content = dump_json(message.content)
+            return (f'{{"role":"{message.role}","content":{content}}}',)
+        return (dump_json(self._parts(message.content)),)
 
     def _reply(self, message: AssistantMessage) -> Iterator[str]:
         why = self._obstacle(message)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from lighter_core import ModelError
-from lighter_core.adapters import ReplayNotes, snapshot
+from lighter_core.adapters import ReplayNotes, snapshot, writer_of_run
 
 from ._base import BaseProvider, Connection
 from ._codec import ServiceCodec
 from ._decode import decode_body
 from ._dialect import Dialect
 from ._encode import encode_request
+from ._input import InputItems
 from ._stream import StreamDecoder
 
 if TYPE_CHECKING:
@@ -69,14 +70,19 @@ class ResponsesProvider(BaseProvider):
     def _encode(
         self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
-        return encode_request(
-            request,
-            self._target,
-            self._options,
-            stream=stream,
-            refused=self._refused,
-            notes=notes,
-        )
+        key = self, self._refused.version
+        with writer_of_run(key, request.messages, notes, self._writer) as writer:
+            return encode_request(
+                request,
+                self._target,
+                self._options,
+                stream=stream,
+                writer=writer,
+                notes=notes,
+            )
+
+    def _writer(self) -> InputItems:
+        return InputItems(self._target, self._refused)
 
     def _codec(self, request: ModelRequest) -> ServiceCodec:  # noqa: ARG002
         return self._reads

@@ -90,6 +90,7 @@ from ._retries import retry_after_seconds
 from ._schemas import closed_schema, map_schema
 from ._secrets import Secrets
 from ._sender import Reply, Sender, split_query
+from ._writing import MessageWriter, writer_of_run
 
 __all__ = [
     "AnswerForms",
@@ -101,6 +102,7 @@ __all__ = [
     "Exchange",
     "LateDecoder",
     "Member",
+    "MessageWriter",
     "Owned",
     "RefusedContext",
     "ReplayNotes",
@@ -164,4 +166,5 @@ __all__ = [
     "split_query",
     "status_error",
     "transport_error",
+    "writer_of_run",
 ]

@@ -31,12 +31,13 @@ class ReplayNotes:
     Attributes:
         findings: What was said of the history, with its places.
         texts: The sentences about the history and the rest of the request, once each.
+        report: As given.
     """
 
     def __init__(self, *, report: bool = False) -> None:
         self.findings: list[ReplayFinding] = []
         self.texts: list[str] = []
-        self._report = report
+        self.report = report
         self._number: int | None = None
 
     def at(self, number: int | None) -> None:
@@ -86,7 +87,7 @@ class ReplayNotes:
         try:
             yield
         except ModelError as err:
-            if not self._report:
+            if not self.report:
                 raise
             path = f"{self._place(self._number)}{part}"
             self.findings.append(ReplayFinding(path, "refused", err.message))

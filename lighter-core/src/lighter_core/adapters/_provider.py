@@ -11,7 +11,6 @@ from .._closing import Owned
 from .._notes import note
 from ..errors import ModelError
 from ..events import ProviderStreamEvent
-from ..history import require_valid_history
 from ..messages import AssistantMessage, Message
 from ..provider import ReplayFinding
 from ..requests import ModelRequest
@@ -22,6 +21,7 @@ from ._losses import ReplayNotes
 from ._refused import RefusedContext
 from ._secrets import Secrets
 from ._sender import Sender
+from ._writing import check_request
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -221,7 +221,7 @@ class SDKProvider(ABC):
         Raises:
             ModelError: For every failure.
         """
-        require_valid_history(request.messages, provider=self.name)
+        check_request(request.messages, provider=self.name)
         self._need_messages(request)
         return await self._open(request, stream=stream)
 

@@ -17,13 +17,18 @@ class RefusedContext:
     A provider that sends a refused request again without it remembers the replies here:
     each later request of the conversation would be refused for the same reason. Only
     digests are kept, the newest ten thousand.
+
+    Attributes:
+        version: Changes when more are remembered.
     """
 
     def __init__(self) -> None:
+        self.version = 0
         self._seen: dict[int, None] = {}
 
     def add(self, messages: Iterable[Message]) -> None:
         """Remember the replies among the messages."""
+        self.version += 1
         for message in messages:
             if isinstance(message, AssistantMessage) and message.native is not None:
                 self._seen[hash(message.native.items)] = None
