@@ -64,6 +64,8 @@ def unfinished(
     gives its own with a later reply. Anything else that is said in between ends the
     turn: then the service refuses the call without a result.
     """
+    if not any(_has_hosted(message) for message in messages):
+        return set()
     broken: set[int] = set()
     waiting: set[str] = set()
     chain: list[int] = []
@@ -82,6 +84,12 @@ def unfinished(
         broken.update(chain)
         waiting, chain = set(), []
     return broken
+
+
+def _has_hosted(message: Message) -> bool:
+    if not isinstance(message, AssistantMessage) or message.native is None:
+        return False
+    return any(hosted_ids(message.native.items))
 
 
 def _speaks(message: SystemMessage | UserMessage, mode: SystemMode) -> bool:

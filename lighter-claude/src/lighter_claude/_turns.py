@@ -51,7 +51,7 @@ _MOVED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Turn:
     role: str
     blocks: list[str]
@@ -104,24 +104,25 @@ class Turns:
         return self._turns[-1].role if self._turns else None
 
     def _take(self, message: Message) -> None:
-        match message:
-            case SystemMessage():
-                self._take_system(message.content)
-            case UserMessage():
-                self._add("user", self._said(message))
-            case ToolMessage():
-                self._add("user", [self._result(message)])
-            case AssistantMessage():
-                self._add("assistant", self._reply(message))
+        if isinstance(message, AssistantMessage):
+            self._add("assistant", self._reply(message))
+        elif isinstance(message, ToolMessage):
+            self._add("user", [self._result(message)])
+        elif isinstance(message, UserMessage):
+            self._add("user", self._said(message))
+        else:
+            self._take_system(message.content)
 
     def _add(self, role: str, blocks: list[str]) -> None:
         if not blocks:
             return
-        self._place_waiting(before=role)
-        if role == "user" and self._turns and self._turns[-1].role == role:
-            self._turns[-1].blocks.extend(blocks)
+        if self._waiting:
+            self._place_waiting(before=role)
+        turns = self._turns
+        if role == "user" and turns and turns[-1].role == role:
+            turns[-1].blocks.extend(blocks)
         else:
-            self._turns.append(_Turn(role, blocks))
+            turns.append(_Turn(role, blocks))
 
     def _take_system(self, text: str) -> None:
         if not text.strip():
