@@ -20,6 +20,7 @@
 #   make bench SCENARIOS="text history-160" PROTOCOLS=responses RUNNERS="sdk lighter"
 #                                 measure a part and print it; SAVE=1 keeps it, TURNS=3 is quicker
 #   make bench-parts              splitter, codecs, hooks, tools, …, each by itself
+#   make bench-growth             whether doubled work costs no more than 2.3 times
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
@@ -34,6 +35,7 @@ PROTOCOLS ?=
 RUNNERS ?=
 TURNS ?= 5
 PARTS ?=
+GROWTH ?=
 SAVE ?=
 RESUME ?=
 TESTS ?= tests
@@ -46,7 +48,7 @@ run := $(VENV)/bin/python
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture coverage mutation model servers build changelog \
-	release clean bench bench-parts bench-plugins bench-sessions torture-sessions
+	release clean bench bench-growth bench-parts bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -125,6 +127,10 @@ bench: $(VENV)/.made-bench
 # by PARTS=--benchmark-autosave.
 bench-parts: $(VENV)/.made-bench
 	$(run) -m pytest benchmarks/parts $(PARTS)
+
+# GROWTH="--only history" chooses, GROWTH="--scale 0.1" tries a tenth; both only print.
+bench-growth: $(VENV)/.made-bench
+	@$(run) -m benchmarks.growth $(GROWTH)
 
 bench-sessions: $(VENV)/.made
 	@$(run) benchmarks/sessions.py

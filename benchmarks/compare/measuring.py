@@ -29,6 +29,7 @@ def service() -> Iterator[str]:
         yield f"http://127.0.0.1:{int(process.stdout.readline())}"
     finally:
         process.stdin.close()
+        process.stdout.close()
         process.wait()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -68,52 +70,67 @@ def streamed(
     protocol: Protocol, kind: str, number: int, turn: int
 ) -> tuple[bytes, ...]:
     """Return the parts of a streamed reply: a head, one for each event, an end."""
-    text, call = _reply(kind, number, turn)
+    written = written_events(protocol, *_reply(kind, number, turn))
+    return (STREAM_HEAD, *map(_chunk, written), b"0\r\n\r\n")
+
+
+def written_events(
+    protocol: Protocol, text: Sequence[str], call: Call | None
+) -> Iterator[bytes]:
+    """Yield the events of a streamed reply, one delta for each piece."""
     make = {
         "responses": _response_events,
         "chat": _chunks,
         "messages": _message_events,
     }[protocol]
-    parts = [STREAM_HEAD]
     for event in make(text, call):
         name = "" if protocol == "chat" else f"event: {event['type']}\n"
-        parts.append(_chunk(f"{name}data: {json.dumps(event)}\n\n".encode()))
+        yield f"{name}data: {json.dumps(event)}\n\n".encode()
     if protocol == "chat":
-        parts.append(_chunk(b"data: [DONE]\n\n"))
-    return (*parts, b"0\r\n\r\n")
+        yield b"data: [DONE]\n\n"
 
 
-def _reply(kind: str, number: int, turn: int) -> tuple[list[str], int | None]:
-    """Return the pieces of the text and the number of the call."""
+@dataclass(frozen=True)
+class Call:
+    """A tool call: its number among those of the run, its arguments in pieces."""
+
+    number: int
+    pieces: Sequence[str]
+    name: str = TOOL
+
+    @property
+    def arguments(self) -> str:
+        """The arguments, whole."""
+        return "".join(self.pieces)
+
+
+def _reply(kind: str, number: int, turn: int) -> tuple[list[str], Call | None]:
+    """Return the pieces of the text, and the call."""
     if kind in {"stream", "paced"}:
         return pieces(number), None
     if kind == "tools" and turn < number:
-        return [], turn
+        return [], Call(turn, [json.dumps({"a": turn, "b": turn})])
     return [ANSWER[at : at + 8] for at in range(0, len(ANSWER), 8)], None
 
 
-def _number(call: int | None) -> int:
+def _number(call: Call | None) -> int:
     """Return what tells the ids of a run's replies apart; some peers merge by id."""
-    return 999 if call is None else call
-
-
-def _arguments(call: int) -> str:
-    return json.dumps({"a": call, "b": call})
+    return 999 if call is None else call.number
 
 
 # Responses
 
 
-def _items(text: str, call: int | None) -> list[Event]:
+def _items(text: str, call: Call | None) -> list[Event]:
     if call is not None:
         return [
             {
-                "id": f"fc_{call:032}",
+                "id": f"fc_{call.number:032}",
                 "type": "function_call",
                 "status": "completed",
-                "call_id": f"call_{call:024}",
-                "name": TOOL,
-                "arguments": _arguments(call),
+                "call_id": f"call_{call.number:024}",
+                "name": call.name,
+                "arguments": call.arguments,
             }
         ]
     part = {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
@@ -128,7 +145,7 @@ def _items(text: str, call: int | None) -> list[Event]:
     ]
 
 
-def _response(text: str, call: int | None, status: str = "completed") -> Event:
+def _response(text: str, call: Call | None, status: str = "completed") -> Event:
     done = status == "completed"
     return {
         "id": f"resp_{_number(call):040}",
@@ -165,7 +182,7 @@ def _response(text: str, call: int | None, status: str = "completed") -> Event:
     }
 
 
-def _response_events(text: list[str], call: int | None) -> list[Event]:
+def _response_events(text: Sequence[str], call: Call | None) -> list[Event]:
     item = _items("".join(text), call)[0]
     where = {"item_id": item["id"], "output_index": 0}
     begun = {**item, "status": "in_progress"}
@@ -178,8 +195,11 @@ def _response_events(text: list[str], call: int | None) -> list[Event]:
         begun["arguments"] = ""
         name = "response.function_call_arguments"
         inner: list[Event] = [
-            {"type": f"{name}.delta", **where, "delta": _arguments(call)},
-            {"type": f"{name}.done", **where, "arguments": _arguments(call)},
+            *(
+                {"type": f"{name}.delta", **where, "delta": piece}
+                for piece in call.pieces
+            ),
+            {"type": f"{name}.done", **where, "arguments": call.arguments},
         ]
     else:
         begun["content"] = []
@@ -229,13 +249,13 @@ _CHAT_USAGE = {
 }
 
 
-def _chat_call(call: int) -> Event:
-    function = {"name": TOOL, "arguments": _arguments(call)}
-    return {"id": f"call_{call:024}", "type": "function", "function": function}
+def _chat_call(call: Call) -> Event:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": f"call_{call.number:024}", "type": "function", "function": function}
 
 
 def _chat(
-    kind: str, call: int | None, choices: list[Event], usage: Event | None
+    kind: str, call: Call | None, choices: list[Event], usage: Event | None
 ) -> Event:
     return {
         "id": f"chatcmpl-{_number(call):029}",
@@ -249,7 +269,7 @@ def _chat(
     }
 
 
-def _completion(text: str, call: int | None) -> Event:
+def _completion(text: str, call: Call | None) -> Event:
     message: Event = {"role": "assistant", "content": text, "refusal": None}
     if call is not None:
         message |= {"content": None, "tool_calls": [_chat_call(call)]}
@@ -262,20 +282,25 @@ def _completion(text: str, call: int | None) -> Event:
     return _chat("chat.completion", call, [choice], _CHAT_USAGE)
 
 
-def _told(text: str, call: int | None) -> Event:
+def _told(text: str, call: Call | None) -> Event:
     """Return a completion that ends a run by a call of `final_answer`."""
     if call is not None:
         return _completion(text, call)
-    reply = _completion("", 999)
+    reply = _completion("", Call(999, [""]))
     function = {"name": "final_answer", "arguments": json.dumps({"answer": text})}
     reply["choices"][0]["message"]["tool_calls"][0]["function"] = function
     return reply
 
 
-def _chunks(text: list[str], call: int | None) -> list[Event]:
+def _chunks(text: Sequence[str], call: Call | None) -> list[Event]:
     deltas: list[Event] = [{"role": "assistant", "content": "", "refusal": None}]
     if call is not None:
-        deltas.append({"tool_calls": [{"index": 0, **_chat_call(call)}]})
+        begun = {"index": 0, **_chat_call(replace(call, pieces=call.pieces[:1]))}
+        deltas.append({"tool_calls": [begun]})
+        deltas += [
+            {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+            for piece in call.pieces[1:]
+        ]
     deltas += [{"content": piece} for piece in text]
     end = "stop" if call is None else "tool_calls"
     choices: list[Event] = [
@@ -307,14 +332,14 @@ def _claude_usage(output: int) -> Event:
     }
 
 
-def _block(text: str, call: int | None) -> Event:
+def _block(text: str, call: Call | None) -> Event:
     if call is None:
         return {"type": "text", "text": text}
-    value = json.loads(_arguments(call))
-    return {"type": "tool_use", "id": f"toolu_{call:024}", "name": TOOL, "input": value}
+    made = {"type": "tool_use", "id": f"toolu_{call.number:024}", "name": call.name}
+    return {**made, "input": json.loads(call.arguments)}
 
 
-def _message(text: str, call: int | None) -> Event:
+def _message(text: str, call: Call | None) -> Event:
     return {
         "id": f"msg_{_number(call):024}",
         "type": "message",
@@ -327,7 +352,7 @@ def _message(text: str, call: int | None) -> Event:
     }
 
 
-def _message_events(text: list[str], call: int | None) -> list[Event]:
+def _message_events(text: Sequence[str], call: Call | None) -> list[Event]:
     start = {
         **_message("", call),
         "content": [],
@@ -339,7 +364,9 @@ def _message_events(text: list[str], call: int | None) -> list[Event]:
         deltas = [{"type": "text_delta", "text": piece} for piece in text]
     else:
         first["input"] = {}
-        deltas = [{"type": "input_json_delta", "partial_json": _arguments(call)}]
+        deltas = [
+            {"type": "input_json_delta", "partial_json": piece} for piece in call.pieces
+        ]
     end = {
         "stop_reason": "end_turn" if call is None else "tool_use",
         "stop_sequence": None,

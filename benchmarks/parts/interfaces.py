@@ -41,22 +41,26 @@ def protocol_of(interface: str) -> Protocol:
     return protocols[interface]
 
 
+def make_provider(interface: str, **options: object) -> SDKProvider:
+    """Return a provider whose address is nobody's."""
+    return _MAKE[interface]("key", "model", base_url="http://127.0.0.1:9", **options)
+
+
 @cache
-def provider(interface: str) -> SDKProvider:
-    """Return a provider that never sends anything."""
-    return _MAKE[interface]("key", "model", base_url="http://127.0.0.1:9")
+def _provider(interface: str) -> SDKProvider:
+    return make_provider(interface)
 
 
 def codec(interface: str) -> Codec:
     """Return what reads replies."""
     request = ModelRequest([UserMessage(QUESTION)])
-    return provider(interface)._codec(request)  # noqa: SLF001 - the part itself
+    return _provider(interface)._codec(request)  # noqa: SLF001 - the part itself
 
 
 def encode(interface: str, messages: list[Message]) -> bytes:
     """Return the body of a request."""
     request = ModelRequest(messages)
-    return provider(interface)._encode(  # noqa: SLF001 - the part itself
+    return _provider(interface)._encode(  # noqa: SLF001 - the part itself
         request, ReplayNotes(), stream=False
     )
 
