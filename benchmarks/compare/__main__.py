@@ -71,7 +71,7 @@ def measure(asked: argparse.Namespace, found: dict[str, Any], *, kept: bool) -> 
     names = asked.runners or turns.OWN
     scenarios = asked.scenarios or [*SCENARIOS, ALONE]
     protocols = asked.protocols or PROTOCOLS
-    figures.begin(found, peers, missing, asked.turns)
+    figures.begin(found, peers, missing)
     with service() as url:
         for protocol in protocols:
             measured = [each for each in scenarios if each != ALONE]

@@ -22,7 +22,6 @@ def none() -> dict[str, Any]:
     return {
         "machine": "",
         "load": [],
-        "turns": 0,
         "versions": {},
         "peer_versions": {},
         "missing": {},
@@ -48,12 +47,10 @@ def begin(
     found: dict[str, Any],
     peers: Sequence[str],
     missing: Mapping[str, str],
-    turns: int,
 ) -> None:
     """Note on what the figures are taken that come now."""
     found["machine"] = machine.describe()
     found["load"].append(machine.load())
-    found["turns"] = turns
     found["versions"] = machine.versions(Path(sys.executable))
     for name in peers:
         found["peer_versions"][name] = environments.versions(name)

@@ -115,7 +115,7 @@ def _body(found: dict[str, Any]) -> str:
     lines = [
         f"{found['machine']}; {named}. Load of the machine while it was measured:"
         f" {min(found['load'])} to {max(found['load'])}. Each figure is the median of"
-        f" {found['turns']} turns.",
+        f" {_turns(found)} turns.",
         "",
         "![CPU ratios to the official SDK, by scenario](performance.svg)",
         "",
@@ -125,6 +125,18 @@ def _body(found: dict[str, Any]) -> str:
     if found["alone"]:
         lines += _alone(found["alone"])
     return "\n".join([*lines, *_peers(found)])
+
+
+def _turns(found: dict[str, Any]) -> str:
+    """Return how many turns the figures rest on: fewest and most."""
+    numbers = {
+        len(taken)
+        for scenarios in found["side_by_side"].values()
+        for row in scenarios.values()
+        for taken in row.values()
+        if not isinstance(taken, str)
+    }
+    return " to ".join(str(each) for each in sorted({min(numbers), max(numbers)}))
 
 
 def _table(

@@ -133,7 +133,8 @@ class _Messages(_Loop):
     def _delta(self, event: Any) -> str | None:
         if event.type != "content_block_delta" or event.delta.type != "text_delta":
             return None
-        return event.delta.text
+        text: str = event.delta.text
+        return text
 
 
 def make(protocol: Protocol, url: str) -> _Loop:

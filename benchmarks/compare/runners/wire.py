@@ -164,7 +164,8 @@ def delta(protocol: Protocol, event: dict[str, Any]) -> str | None:
         return choices[0]["delta"].get("content") or None if choices else None
     if event["type"] != "content_block_delta":
         return None
-    return event["delta"].get("text")
+    text: str | None = event["delta"].get("text")
+    return text
 
 
 def question(text: str) -> dict[str, Any]:
