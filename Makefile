@@ -139,7 +139,7 @@ bench-plugins: $(VENV)/.made
 	@$(run) benchmarks/plugin_scan.py
 
 clean:
-	rm -rf .venv .venv-3.* .venv-build dist
+	rm -rf .venv .venv-3.* .venv-build .venv-bench-* dist benchmarks/peers/*/node_modules
 
 $(VENV)/.made: $(inputs)
 	@scripts/venv.sh $(VENV)

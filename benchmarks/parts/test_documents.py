@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.parts.interfaces import conversation
 from lighter_core import messages_from_json, messages_to_json
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 
 @pytest.mark.benchmark(group="400 messages and their document")

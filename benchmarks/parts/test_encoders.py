@@ -6,11 +6,15 @@ request before and one more turn, as it is in every loop.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.parts.interfaces import INTERFACES, conversation, encode
 from lighter_core import Message
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 TURNS = 40  # of four messages each
 ROUNDS = 20

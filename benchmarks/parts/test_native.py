@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.parts.interfaces import reply
 from lighter_core import AssistantMessage, messages_from_json, messages_to_json
 from lighter_core.adapters import seal_native
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 
 @pytest.mark.benchmark(group="native context")

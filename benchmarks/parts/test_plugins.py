@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import importlib_metadata  # noqa: F401 - the scan imports it, once per process
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.plugin_scan import write
 from lighter_core.plugins._metadata import scan_installed
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 
 @pytest.mark.benchmark(group="scan 201 distributions for plugins")

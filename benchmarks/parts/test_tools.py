@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 from lighter_core import Tool, ToolCall, tool
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 CALLS = 100
 
