@@ -8,6 +8,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 from support.faults import keywords
+from support.torture import size
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background: the programs that tests interrupt would inherit it.
@@ -15,7 +16,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A busy machine makes no test fail: how long an example takes says nothing here.
 settings.register_profile(
-    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "suite",
+    max_examples=size(50, 100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
 
@@ -44,6 +48,16 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         "LIGHTER_PLUGINS_BLOCK",
     ):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap() -> None:
+    """Keep collections quick: what is there before a file's tests need not be looked at.
+
+    Many tests collect, to find what they left; looking at all modules takes 0.3 s.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,6 +26,7 @@ from support.claude_streams import (
     text,
     thinking,
 )
+from support.torture import examples
 
 from lighter_claude._decode import decode_body
 from lighter_claude._stream import StreamDecoder
@@ -728,7 +729,7 @@ def test_long_replies_are_not_decoded_in_quadratic_time():
     assert large < 12 * max(small, 0.01)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.text(st.characters(), max_size=4), max_size=8))
 def test_any_pieces_give_encodable_deltas_that_join_to_the_content(parts):
     """KF-017: surrogates anywhere, in any piece."""

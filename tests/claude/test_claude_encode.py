@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.claude_streams import body, call, found, redacted, search, text, thinking
+from support.torture import examples
 
 from lighter_claude._decode import decode_body, joined
 from lighter_claude._encode import Options, encode_request
@@ -826,7 +827,7 @@ def test_thirty_requests_have_the_same_tools():
 WORDS = st.text(max_size=5)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     st.lists(
         st.one_of(

@@ -8,6 +8,7 @@ import pytest
 from support.claude_streams import block_events, end, sse, started
 from support.loopback import JSON_TYPE, Answer, bytewise, cut_randomly
 from support.recordings import exchanges, parameters
+from support.torture import size
 
 from lighter_core import (
     AssistantMessage,
@@ -24,7 +25,7 @@ from lighter_core import (
 
 pytestmark = pytest.mark.recordings
 VENDOR = "anthropic-messages"
-BYTEWISE = 12_000  # bytes sent one by one; all of most recordings
+BYTEWISE = size(800, 12_000)  # bytes sent one by one; in full all of most recordings
 ASK = ModelRequest([UserMessage("hello")])
 ACCEPTED = {"end_turn", "tool_use", "stop_sequence", "refusal"}
 STATUS_CODES = {

@@ -8,19 +8,10 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _small_heap() -> Iterator[None]:
-    """Keep collections quick: what the imports made need not be looked at again."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

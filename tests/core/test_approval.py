@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from support.torture import examples
 
 from lighter_core import (
     Agent,
@@ -524,7 +525,7 @@ async def test_damaged_documents_are_refused_and_run_nothing() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_nothing_runs_twice_however_often_it_pauses(data: st.DataObject) -> None:
     """Random replies and decisions, through JSON each time, in parallel or not."""
     desk = Desk()

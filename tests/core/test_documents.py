@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from support.histories import ANY_HISTORIES, valid_histories
+from support.torture import examples
 
 from lighter_core import (
     AssistantMessage,
@@ -36,7 +37,7 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "history-v1.schema.json"
 
 
 @given(ANY_HISTORIES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_document_gives_the_same_messages_and_the_same_text(
     history: list[Message],
 ) -> None:
@@ -51,30 +52,31 @@ def test_a_document_gives_the_same_messages_and_the_same_text(
 
 
 @given(ANY_HISTORIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_copies_and_pickles_lose_nothing(history: list[Message]) -> None:
     assert copy.deepcopy(history) == history
     assert [copy.copy(each) for each in history] == history
     assert pickle.loads(pickle.dumps(history)) == history
 
 
+FOLLOWS = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
+
+
 @given(ANY_HISTORIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_documents_follow_the_published_schema(history: list[Message]) -> None:
-    schema = json.loads(SCHEMA.read_text("utf-8"))
-    document = json.loads(messages_to_json(history))
-    jsonschema.validate(document, schema)
+    FOLLOWS.validate(json.loads(messages_to_json(history)))
 
 
 @given(ANY_HISTORIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_repairing_and_writing_go_together(history: list[Message]) -> None:
     repaired = repair_history(history).messages
     assert check_history(messages_from_json(messages_to_json(repaired))) == []
 
 
 @given(valid_histories())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_repair_keeps_a_valid_prefix_as_it_is(history: list[Message]) -> None:
     """From each prefix of messages: valid again, and what was valid is the same."""
     for end in range(len(history) + 1):

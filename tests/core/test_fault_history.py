@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.torture import examples
 
 from lighter_core import (
     AfterAgentHook,
@@ -49,7 +50,7 @@ from lighter_core import MessageEvent as Whole
 from lighter_core.testing import FakeProvider, Turn
 
 FAST = settings(
-    max_examples=100,
+    max_examples=examples(100),
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

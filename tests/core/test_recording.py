@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from support.histories import replies
+from support.torture import examples
 
 from lighter_core import (
     Agent,
@@ -126,7 +127,7 @@ async def streamed(agent: Agent) -> list[str]:
 
 
 @given(st.lists(replies(st.just([])), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_messages_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, messages: list[AssistantMessage]
 ) -> None:

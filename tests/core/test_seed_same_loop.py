@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.torture import examples
 
 from lighter_core import (
     AfterAgentHook,
@@ -107,7 +108,7 @@ def same(first: AgentResponse, second: AgentResponse) -> None:
     assert str(first.error) == str(second.error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(script=SCRIPTS, history=HISTORIES, hooked=st.booleans())
 def test_run_and_stream_give_the_same_response(
     script: list[Any], history: list[Message], hooked: bool
@@ -141,7 +142,7 @@ def test_run_and_stream_give_the_same_response(
     asyncio.run(all_ways())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(script=SCRIPTS)
 def test_events_of_a_stream_agree_with_its_response(script: list[Any]) -> None:
     """Deltas joined are the texts, tool events are the calls and their results."""
@@ -166,7 +167,7 @@ def test_events_of_a_stream_agree_with_its_response(script: list[Any]) -> None:
     asyncio.run(once())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(script=SCRIPTS, stop=st.integers(0, 12))
 def test_a_stream_left_anywhere_leaves_a_valid_history(
     script: list[Any], stop: int

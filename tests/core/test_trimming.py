@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.histories import valid_histories
+from support.torture import examples
 
 from lighter_core import (
     Agent,
@@ -121,7 +122,7 @@ def requests(history: Sequence[Message]) -> list[int]:
 
 
 @given(valid_histories(), st.integers(1, 120), st.sampled_from([0.25, 0.5, 1.0]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_every_cut_is_valid_and_the_prefix_changes_at_cuts_only(
     history: list[Message], largest: int, keep: float
 ) -> None:
@@ -143,7 +144,7 @@ def test_every_cut_is_valid_and_the_prefix_changes_at_cuts_only(
 
 
 @given(valid_histories(), st.integers(1, 120))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_trimming_twice_is_trimming_once(history: list[Message], largest: int) -> None:
     found = trim(history, max_size=largest)
     if total(found.messages) <= largest:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.chat_streams import call_chunk, chunk
+from support.torture import examples
 
 from lighter_core.adapters import ShapeError
 from lighter_openai._chat_calls import Turn
@@ -92,7 +93,7 @@ def _expected(pieces: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(each["name"], each["arguments"]) for each in calls]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(pieces=PIECES)
 def test_pieces_go_to_the_call_that_fits_and_fragments_are_its_arguments(pieces):
     """As by looking at every call; what was shown, joined, is what the call holds."""

@@ -18,6 +18,7 @@ from support.chat_streams import (
     sse,
     usage_chunk,
 )
+from support.torture import examples
 
 from lighter_core import (
     ModelError,
@@ -132,7 +133,7 @@ def test_cuts_change_nothing(size):
     assert decode(raw, size) == decode(raw)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     content=st.text(max_size=30),
     thought=st.text(max_size=30),
@@ -706,7 +707,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(delta=JSON, choice=JSON, event=JSON)
 def test_no_shape_of_a_chunk_is_a_crash(delta, choice, event):
     """KF-011, KF-122: whatever a field holds, the end is a message or a ModelError."""

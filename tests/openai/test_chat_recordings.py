@@ -7,6 +7,7 @@ import json
 import pytest
 from support.loopback import JSON_TYPE, Answer, bytewise, cut_randomly
 from support.recordings import exchanges, parameters
+from support.torture import size
 
 from lighter_core import (
     AssistantMessage,
@@ -22,7 +23,7 @@ from lighter_core import (
 
 pytestmark = pytest.mark.recordings
 VENDORS = {"openai-chat": 38, "deepseek-chat": 43}
-BYTEWISE = 6_000  # bytes sent one by one; all of many recordings
+BYTEWISE = size(800, 6_000)  # bytes sent one by one; in full all of many recordings
 ASK = ModelRequest([UserMessage("hello")])
 ENDS = {"stop", "tool_calls", "function_call"}
 STATUS_CODES = {

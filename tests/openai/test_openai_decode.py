@@ -23,6 +23,7 @@ from support.openai_streams import (
     sse,
     without,
 )
+from support.torture import examples
 
 from lighter_core import (
     MessageEvent,
@@ -629,7 +630,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.dictionaries(st.text(), JSON), st.sampled_from([None, 2]))
 def test_members_are_cut_out_exactly(value, indent):
     """Each member's text parses to its value and stands in the text."""
@@ -641,7 +642,7 @@ def test_members_are_cut_out_exactly(value, indent):
     assert all(m.whole in text and m.whole.endswith(m.text) for m in found)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(JSON), st.sampled_from([None, 2]))
 def test_elements_are_cut_out_exactly(value, indent):
     """Each element's text parses to its value and stands in the text."""
@@ -778,7 +779,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     steps=STEPS, whole_=st.sampled_from(["", "1", "11", "2", "112"]), last=st.booleans()
 )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.chat_streams import body as chat_body
 from support.chat_streams import call as chat_call
 from support.openai_streams import call, message, reasoning, response, thought
+from support.torture import examples
 
 from lighter_core import (
     AssistantMessage,
@@ -157,7 +158,7 @@ def _calls(body: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(replies=REPLIES)
 def test_longer_history_begins_with_the_bytes_of_the_shorter_one(name, replies):
     """Ids too depend only on what stands before them; each result has its call's."""
@@ -200,7 +201,7 @@ def test_going_on_gives_the_bytes_and_notes_of_writing_all_anew(name, replies, c
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(replies=REPLIES)
 def test_no_rebuilt_call_has_the_id_of_another(name, replies):
     """KF-017: only a service itself may give one id twice."""

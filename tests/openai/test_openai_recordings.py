@@ -7,6 +7,7 @@ import json
 import pytest
 from support.loopback import JSON_TYPE, Answer, bytewise, cut_randomly
 from support.recordings import exchanges, parameters
+from support.torture import size
 
 from lighter_core import (
     AssistantMessage,
@@ -21,7 +22,7 @@ from lighter_core import (
 
 pytestmark = pytest.mark.recordings
 VENDOR = "openai-responses"
-BYTEWISE = 24_000  # bytes sent one by one; all of most recordings
+BYTEWISE = size(1_500, 24_000)  # bytes sent one by one; in full all of most recordings
 ASK = ModelRequest([UserMessage("hello")])
 STATUS_CODES = {
     400: "invalid_request",

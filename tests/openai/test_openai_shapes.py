@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.openai_streams import call, end, message, reasoning, response
+from support.torture import examples
 
 from lighter_core import ModelError
 from lighter_openai._decode import decode_body
@@ -66,7 +67,7 @@ EVENTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(events=st.lists(EVENTS, max_size=5), output=JSON)
 def test_no_shape_of_an_event_is_a_crash(events: list[Any], output: Any):
     """KF-011, KF-122: whatever a field holds, and in whichever order events come."""
@@ -80,7 +81,7 @@ def test_no_shape_of_an_event_is_a_crash(events: list[Any], output: Any):
         assert "\n" not in error.message  # noqa: PT017
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(output=JSON, fields=st.dictionaries(KEYS, JSON, max_size=4))
 def test_no_shape_of_a_body_is_a_crash(output: Any, fields: dict[str, Any]):
     """The same for a reply that came whole."""

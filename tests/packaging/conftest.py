@@ -6,6 +6,7 @@ need from elsewhere comes through uv, whose cache makes an environment in a seco
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -178,9 +179,15 @@ def run() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    """Build all distributions, as `make build` does."""
-    folder = tmp_path_factory.mktemp("dist")
-    _run("scripts/build.sh", sys.executable, str(folder), SOURCE_DATE_EPOCH=EPOCH)
+    """Build all distributions, as `make build` does; once for all workers of a run."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "dist"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            made = folder.with_suffix(".part")
+            _run("scripts/build.sh", sys.executable, str(made), SOURCE_DATE_EPOCH=EPOCH)
+            made.rename(folder)
     found = Distributions()
     for wheel in folder.glob("*.whl"):
         package, version = wheel.name.split("-")[:2]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.torture import examples
 
 from lighter_core import Model, default_registry
 from lighter_core.plugins._metadata import MetadataNote, scan_installed
@@ -307,7 +308,7 @@ def test_odd_entries_of_the_path_are_passed_over(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

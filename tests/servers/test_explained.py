@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from support import hand_over
 from support.histories import ANY_HISTORIES, valid_histories
 from support.servers import NAMES, check_explained, make_model
+from support.torture import examples
 
 from lighter_core import AssistantMessage, Message, Model, explain_replay
 
@@ -34,7 +35,9 @@ def test_generated_histories_are_explained_as_they_are_sent(name: str) -> None:
     targets = models(name)
 
     @settings(
-        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=examples(150),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     @given(
         ANY_HISTORIES | valid_histories(),

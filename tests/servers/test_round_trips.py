@@ -13,6 +13,7 @@ from support.histories import valid_histories
 from support.loopback import Loopback
 from support.recordings import REASON, Exchange, exchanges
 from support.servers import body_of, make_model
+from support.torture import examples
 
 from lighter_core import (
     AssistantMessage,
@@ -133,7 +134,7 @@ def test_each_prefix_gives_the_same_request_after_json(vendor: str) -> None:
 
 @given(valid_histories())
 @settings(
-    max_examples=int(os.environ.get("LIGHTER_HISTORIES", "100")),
+    max_examples=int(os.environ.get("LIGHTER_HISTORIES", examples(100))),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.servers import NAMES, Conversation
 from support.strict import Call, Part, Say, StrictServer, Think, Turn
+from support.torture import examples
 
 from lighter_core import (
     AssistantMessage,
@@ -231,7 +232,7 @@ def accept(error: BaseException) -> None:
 
 
 @settings(
-    max_examples=int(os.environ.get("LIGHTER_CONVERSATIONS", "150")),
+    max_examples=int(os.environ.get("LIGHTER_CONVERSATIONS", examples(150))),
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

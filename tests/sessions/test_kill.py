@@ -126,8 +126,9 @@ class Lives:
             await store.aclose()
 
 
-@pytest.fixture
-def lives(tmp_path: Path) -> Iterator[Lives]:
+@pytest.fixture(scope="module")
+def mother() -> Iterator[subprocess.Popen[str]]:
+    """What all lives are forked from: the imports take two seconds."""
     process = subprocess.Popen(
         [sys.executable, "-m", "support.killed_agent"],
         stdin=subprocess.PIPE,
@@ -136,9 +137,14 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     with process:
-        yield Lives(process, tmp_path)
+        yield process
         process.stdin.close()
         process.wait(30)
+
+
+@pytest.fixture
+def lives(mother: subprocess.Popen[str], tmp_path: Path) -> Lives:
+    return Lives(mother, tmp_path)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from support.histories import ANY_HISTORIES
+from support.torture import examples
 
 from lighter_core import Message, SessionError, UserMessage
 from lighter_core.sessions import (
@@ -33,7 +34,7 @@ def session_of(messages: list[Message]) -> StoredSession:
 
 
 @given(ANY_HISTORIES.filter(bool))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_session_gives_the_same_text_and_comes_back(history: list[Message]) -> None:
     session = session_of(history)
     text = session_to_jsonl(session)
@@ -46,7 +47,7 @@ def test_a_session_gives_the_same_text_and_comes_back(history: list[Message]) ->
 
 
 @given(ANY_HISTORIES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_stored_documents_are_read_together_as_each_alone(
     history: list[Message],
 ) -> None:

@@ -31,6 +31,8 @@ from lighter_core import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    messages_from_json,
+    messages_to_json,
     repair_history,
     tool,
 )
@@ -145,6 +147,8 @@ def main() -> None:
     """Fork a child for each line."""
     for module in ("pydantic_core", "sqlalchemy.dialects.postgresql.psycopg"):
         importlib.import_module(module)  # here, and not in each child
+    _agent(sys.stdout.fileno(), Clock(None))
+    messages_from_json(messages_to_json([UserMessage("")]))
     for line in sys.stdin:
         life = json.loads(line)
         pid = os.fork()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["FULL", "PAGE", "Results", "sample", "size"]
+__all__ = ["FULL", "PAGE", "Results", "examples", "sample", "size"]
 
 FULL = os.environ.get("LIGHTER_TORTURE") == "full"
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -25,6 +25,11 @@ _T = TypeVar("_T")
 def size(sampled: int, full: int) -> int:
     """Return how many cases to take."""
     return full if FULL else sampled
+
+
+def examples(full: int) -> int:
+    """Return how many examples Hypothesis shall make: a quarter, and all in full."""
+    return size(max(15, full // 4), full)
 
 
 def sample(items: Iterable[_T], most: int, seed: int = 7) -> list[_T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 from collections.abc import Iterator
 
@@ -18,15 +17,6 @@ def sdks() -> None:
     """Imported before any test measures a time: it takes seconds."""
     for each in INTERFACES:
         importlib.import_module(each.sdk)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _small_heap(sdks: None) -> Iterator[None]:
-    """What the imports made need not be looked at again: that takes a quarter second."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
