@@ -7,6 +7,7 @@
 #   make test-all                 the suite on each of Python 3.11, 3.12, 3.13 found
 #   make fuzz                     the adapters against 10,000 damaged replies each
 #   make torture                  every harness of docs/reliability.md in full; renews its table
+#   make shuffle                  ORDERS=50 runs of TESTS, each in another order
 #   make coverage                 the suite, and which branches it did not reach
 #   make mutation                 whether the tests notice small mistakes in the loop
 #   make check                    formatting, linting, types
@@ -39,6 +40,7 @@ GROWTH ?=
 SAVE ?=
 RESUME ?=
 TESTS ?= tests
+ORDERS ?= 50
 # All cores; a file's tests stay together, since they share what is dear to set up.
 WORKERS ?= -n auto --dist loadfile
 export PYTHON
@@ -47,7 +49,7 @@ inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/py
 run := $(VENV)/bin/python
 tools := $(VENV)-build
 
-.PHONY: demo test test-all smoke check format fuzz torture coverage mutation model servers build changelog \
+.PHONY: demo test test-all smoke check format fuzz torture shuffle coverage mutation model servers build changelog \
 	release clean bench bench-growth bench-parts bench-plugins bench-sessions torture-sessions
 
 demo: $(VENV)/.made
@@ -97,6 +99,9 @@ torture: $(VENV)/.made-test
 
 mutation: $(VENV)/.made-test
 	$(run) scripts/mutation.py
+
+shuffle: $(VENV)/.made-test
+	$(run) scripts/shuffle.py --orders $(ORDERS) $(TESTS)
 
 coverage: $(VENV)/.made-test
 	$(run) -m coverage run -m pytest $(TESTS)
