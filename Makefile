@@ -47,6 +47,8 @@ export PYTHON
 
 inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
+# Files outside tests/torture that take a sample of their cases.
+sampled = $(shell grep -rlE --include='test_*.py' 'support.torture import' tests | grep -v tests/torture)
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture shuffle coverage mutation model servers build changelog \
@@ -95,7 +97,7 @@ torture-sessions: $(VENV)/.made-test
 	LIGHTER_KILLS=100 $(run) -m pytest tests/sessions/test_kill.py
 
 torture: $(VENV)/.made-test
-	LIGHTER_TORTURE=full $(run) -m pytest tests/torture tests/faults
+	LIGHTER_TORTURE=full $(run) -m pytest -n auto --dist worksteal tests/torture tests/faults $(sampled)
 
 mutation: $(VENV)/.made-test
 	$(run) scripts/mutation.py

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import signal
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from support.faults import keywords
-from support.torture import size
+from support.torture import FULL, RESULTS, size
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background: the programs that tests interrupt would inherit it.
@@ -70,6 +71,26 @@ def pytest_runtest_teardown(item: pytest.Item):
         item
     )
     return result
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what the harnesses found in a worker."""
+    RESULTS.merge(getattr(node, "workeroutput", {}).get("results", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over what the harnesses found, or write it down."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["results"] = RESULTS.rows
+    elif FULL and RESULTS.rows:
+        RESULTS.write()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the harnesses found."""
+    for line in RESULTS.lines():
+        terminalreporter.write_line(line)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

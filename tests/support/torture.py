@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["FULL", "PAGE", "Results", "examples", "sample", "size"]
+__all__ = ["FULL", "PAGE", "RESULTS", "Results", "examples", "sample", "size"]
 
 FULL = os.environ.get("LIGHTER_TORTURE") == "full"
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -64,6 +64,11 @@ class Results:
         how = how or ("full" if FULL else "sampled")
         self.rows[key] = (what, before + cases, found, how)
 
+    def merge(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Take the rows of another process."""
+        for key, (what, cases, found, how) in rows.items():
+            self.add(key.split(" ")[0], what, cases, found, how)
+
     def lines(self) -> list[str]:
         """The rows, in order."""
         return [
@@ -80,6 +85,10 @@ class Results:
         known.update({_key(line): line for line in self.lines()})
         rows = "\n".join(known[key] for key in sorted(known, key=_order))
         PAGE.write_text(f"{before}{BEGIN}\n{_HEAD}\n{rows}\n{END}{after}", "utf-8")
+
+
+RESULTS = Results()
+"""What this process found."""
 
 
 def _is_row(line: str) -> bool:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 
 import pytest
 from support.interfaces import INTERFACES
-from support.torture import FULL, Results
-
-_RESULTS = Results()
+from support.torture import FULL, RESULTS, Results
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,13 +35,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, no_certificates: str) -> 
 @pytest.fixture(scope="session")
 def results() -> Results:
     """The table of what the harnesses found."""
-    return _RESULTS
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table."""
-    for line in _RESULTS.lines():
-        terminalreporter.write_line(line)
+    return RESULTS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,10 +44,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "torture" in item.path.parts:
                 item.add_marker(pytest.mark.timeout(3_600))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _written() -> Iterator[None]:
-    yield
-    if FULL and _RESULTS.rows:
-        _RESULTS.write()

@@ -20,8 +20,8 @@ from lighter_core import (
     AssistantMessage,
     ModelError,
     ReasoningDelta,
+    RunContext,
     TextDelta,
-    Tool,
     tool,
 )
 
@@ -40,14 +40,11 @@ class Outcome:
     reasoning: str
 
 
-def note_tool(ran: list[tuple[str, int]]) -> Tool:
-    @tool
-    async def note(text: str, n: int) -> str:
-        """Write a note."""
-        ran.append((text, n))
-        return "noted"
-
-    return note
+@tool
+async def note(text: str, n: int, run: RunContext[list[tuple[str, int]]]) -> str:
+    """Write a note."""
+    run.deps.append((text, n))
+    return "noted"
 
 
 async def run_over(
@@ -60,10 +57,10 @@ async def run_over(
     """Let an agent read one reply, then the one that ends the conversation."""
     ran: list[tuple[str, int]] = []
     wire.script(first, Wire(FINAL[stream.interface.name]))
-    agent = Agent(provider, tools=[note_tool(ran)])
+    agent = Agent(provider, tools=[note])
     text, reasoning, response = "", "", None
     async with asyncio.timeout(seconds):
-        async for event in agent.stream("go"):
+        async for event in agent.stream("go", deps=ran):
             if isinstance(event, TextDelta):
                 text += event.text
             elif isinstance(event, ReasoningDelta):

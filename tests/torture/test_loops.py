@@ -12,11 +12,12 @@ from support.torture import FULL, Results, sample, size
 from .loops import ERRORS, Script, check_script, fail_at, play, scripts
 
 EXAMPLES = int(os.environ.get("LIGHTER_SCRIPTS", size(150, 50_000)))
+SHARES = size(1, 10)  # that several workers can take
 COUNTED = [0]
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=EXAMPLES // SHARES,
     database=None,
     deadline=None,
     print_blob=True,
@@ -32,8 +33,10 @@ def generated(script: Script) -> None:
     asyncio.run(both())
 
 
-def test_T5_generated_scripts(results: Results) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_T5_generated_scripts(share: int, results: Results) -> None:
     """R4, R5, R6: pairing, once, in order, the same by run and stream."""
+    COUNTED[0] = 0
     generated()
     results.add(
         "T5",
