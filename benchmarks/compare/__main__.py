@@ -24,6 +24,7 @@ from typing import Any
 
 from . import environments, figures, page, turns
 from .measuring import measure_alone, measure_cell, service
+from .work import scenario
 
 SCENARIOS = {  # how often the work is done in one turn
     "text": 20,
@@ -67,8 +68,12 @@ def main() -> None:
 
 def measure(asked: argparse.Namespace, found: dict[str, Any], *, kept: bool) -> None:
     """Measure what is asked for into the figures; keep them after each scenario."""
-    peers, missing = environments.made(asked.peers)
-    names = asked.runners or turns.OWN
+    _need(asked)
+    peers, missing = environments.made(
+        [*asked.peers, *(each for each in asked.runners if each in environments.PEERS)]
+    )
+    own = [each for each in asked.runners if each not in environments.PEERS]
+    names = own if asked.runners else turns.OWN
     scenarios = asked.scenarios or [*SCENARIOS, ALONE]
     protocols = asked.protocols or PROTOCOLS
     figures.begin(found, peers, missing)
@@ -87,18 +92,39 @@ def measure(asked: argparse.Namespace, found: dict[str, Any], *, kept: bool) -> 
                 continue
             asked_for = [*names, *_speaking(peers, protocol)]
             with turns.started(asked_for, protocol, url) as running:
-                for scenario in measured:
-                    times = SCENARIOS.get(scenario, 1)
-                    taken = measure_cell(running, scenario, times, asked.turns)
-                    figures.put(found, protocol, scenario, taken)
+                for name in measured:
+                    times = SCENARIOS.get(name, 1)
+                    taken = measure_cell(running, name, times, asked.turns)
+                    figures.put(found, protocol, name, taken)
                     if kept:
                         figures.write(found)
-                    print(f"{protocol} {scenario}", file=sys.stderr, flush=True)
+                    print(f"{protocol} {name}", file=sys.stderr, flush=True)
     if ALONE in scenarios and not (asked.resume and found["alone"]):
         found["alone"] = measure_alone()
     figures.end(found)
     if kept:
         figures.write(found)
+
+
+def _need(asked: argparse.Namespace) -> None:
+    """Refuse names that there are none of before anything is measured.
+
+    Raises:
+        SystemExit: With the names that there are.
+    """
+    for each in asked.scenarios:
+        try:
+            if each != ALONE:
+                scenario(each)
+        except ValueError as error:
+            known = ", ".join([*SCENARIOS, ALONE])
+            raise SystemExit(f"{error}; there are {known}, with any number") from None
+    for each in asked.protocols:
+        if each not in PROTOCOLS:
+            raise SystemExit(f"no protocol {each!r}; there are {', '.join(PROTOCOLS)}")
+    for each in asked.runners:
+        if each not in environments.PEERS:
+            turns.runner(each)
 
 
 def _speaking(peers: Sequence[str], protocol: str) -> list[str]:

@@ -33,9 +33,11 @@ class Running:
         self._command = command
         self._sources = sources
         self._process: subprocess.Popen[str] | None = None
+        self._arguments: list[str] = []
 
     def start(self, protocol: str, url: str) -> None:
         """Start it; keys and settings of the environment stay outside."""
+        self._arguments = [protocol, url]
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
         if self._sources is not None:
             found = sorted(self._sources.glob("lighter-*/src"))
@@ -43,7 +45,7 @@ class Running:
                 raise SystemExit(f"{self._sources} is no checkout of Lighter")
             kept["PYTHONPATH"] = os.pathsep.join(map(str, found))
         self._process = subprocess.Popen(
-            [*self._command, protocol, url],
+            [*self._command, *self._arguments],
             cwd=ROOT,
             env=kept,
             stdin=subprocess.PIPE,
@@ -55,6 +57,9 @@ class Running:
     def measure(self, name: str, times: int) -> dict[str, Any]:
         """Return the figures of one measurement, or `left_out` with the reason."""
         assert self._process is not None
+        if self._process.poll() is not None:  # it ended in another scenario
+            self.stop()
+            self.start(*self._arguments)
         assert self._process.stdin is not None and self._process.stdout is not None
         what = scenario(name)
         order = {"scenario": name, "times": times, "what": described(what)}
