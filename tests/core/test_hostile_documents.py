@@ -20,7 +20,9 @@ from lighter_core import HistoryError, check_history, messages_from_json, messag
 from lighter_core.messages import MESSAGE_CLASSES
 
 limit = 200 * 2**20
-messages_from_json(b'{"version":1,"messages":[]}')  # loads what is loaded late
+golden = messages_from_json(open(sys.argv[1], "rb").read())  # loads what comes late
+assert messages_from_json(messages_to_json(golden)) == golden
+repr(golden), check_history(golden), check_history(golden[::-1]), hash(tuple(golden))
 urllib.parse.urlsplit("http://[::1]/")  # the standard library loads ipaddress for it
 try:
     messages_from_json(b'{"version":2}')
@@ -194,7 +196,7 @@ def test_mutated_documents_do_no_harm() -> None:
         mutated(rng, seeds).hex().encode() + b"\n" for _ in range(DOCUMENTS)
     )
     done = subprocess.run(
-        [sys.executable, "-c", CHILD],
+        [sys.executable, "-c", CHILD, str(GOLDEN)],
         input=lines,
         capture_output=True,
         check=False,

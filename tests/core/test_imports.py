@@ -38,6 +38,7 @@ LAYERS = {
     "errors": 0,
     "_clients": 1,
     "_tool_text": 1,
+    "_dataclass": 0,
     "messages": 1,
     "_trimming": 2,
     "context": 2,

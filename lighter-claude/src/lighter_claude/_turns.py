@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from lighter_core import (
     AssistantMessage,
     Message,
-    SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,

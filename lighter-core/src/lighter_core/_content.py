@@ -6,8 +6,10 @@ import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "ContentPart",
@@ -164,7 +166,8 @@ class ImagePart(_Media):
     @classmethod
     def from_path(cls, path: str | Path, *, media_type: str | None = None) -> ImagePart:
         """Read an image file; the media type follows from its name unless given."""
-        return cls(Path(path).read_bytes(), None, media_type or _media_type_of(path))
+        data, _ = _read(path)
+        return cls(data, None, media_type or _media_type_of(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +185,15 @@ class FilePart(_Media):
     @classmethod
     def from_path(cls, path: str | Path, *, media_type: str | None = None) -> FilePart:
         """Read a file; the media type follows from its name unless given."""
-        data = Path(path).read_bytes()
-        return cls(data, None, media_type or _media_type_of(path), Path(path).name)
+        data, name = _read(path)
+        return cls(data, None, media_type or _media_type_of(path), name)
+
+
+def _read(path: str | Path) -> tuple[bytes, str]:
+    """Return a file's content and name."""
+    from pathlib import Path
+
+    return Path(path).read_bytes(), Path(path).name
 
 
 def _media_type_of(path: str | Path) -> str:

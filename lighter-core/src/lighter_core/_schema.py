@@ -10,9 +10,9 @@ import functools
 import logging
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._dataclass import dataclass
 from ._json import dump_json, load_json
 from ._tool_text import validation_text
 from .errors import ToolDefinitionError

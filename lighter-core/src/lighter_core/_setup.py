@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ._chain import HookChain
+from ._dataclass import dataclass
 from ._inputs import history_of
 from ._journal import Journal
 from ._state import RunState

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -52,7 +52,7 @@ class RunState:
         self.journal = journal
         self.progress: RunProgress = RunProgress()
         self.context: RunContext[object] = RunContext(
-            deps=deps, run_id=run_id or uuid.uuid4().hex, progress=self.progress
+            deps=deps, run_id=run_id or os.urandom(16).hex(), progress=self.progress
         )
         self.notes: list[str] = []
         self.receipts: dict[str, Receipt] = {}

@@ -8,7 +8,6 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._callables import (
@@ -18,6 +17,7 @@ from ._callables import (
     check_takes_one,
     is_model,
 )
+from ._dataclass import dataclass
 from ._schema import (
     ArgumentsError,
     Parameters,

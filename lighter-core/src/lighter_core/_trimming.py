@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ._dataclass import dataclass
 from .messages import (
     AssistantMessage,
     Message,

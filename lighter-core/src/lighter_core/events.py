@@ -8,9 +8,10 @@ end a `match` with `case _`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from ._dataclass import dataclass
 from .messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 
 __all__ = [

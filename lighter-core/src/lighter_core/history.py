@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ._dataclass import dataclass
 from ._trimming import TrimmedHistory, trim
 from .errors import ModelError
 from .messages import (

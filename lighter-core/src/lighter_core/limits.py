@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from types import MappingProxyType
 
+from ._dataclass import dataclass
 from .errors import LimitExceededError
 
 __all__ = ["RunLimits"]

@@ -6,10 +6,9 @@ for `tool_calls` and `content` are taken as tuples.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from ._content import (
@@ -22,6 +21,7 @@ from ._content import (
     need_kind,
     need_text,
 )
+from ._dataclass import dataclass
 
 __all__ = [
     "MESSAGE_CLASSES",
@@ -298,6 +298,8 @@ def are_messages(values: Iterable[object]) -> bool:
 
 
 def _seal(message: AssistantMessage) -> str:
+    import hashlib
+
     calls = [[c.call_id, c.tool_name, c.arguments] for c in message.tool_calls]
     public = json.dumps([message.content, message.reasoning, calls])
     return hashlib.blake2b(public.encode("ascii"), digest_size=16).hexdigest()

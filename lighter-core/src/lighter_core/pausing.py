@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias, cast
 
 from ._content import need_kind, need_text
+from ._dataclass import dataclass
 from ._json import dump_json, escape_surrogates, load_json
 from .errors import HistoryError
 from .messages import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from ._dataclass import dataclass
 from .events import ProviderStreamEvent
 from .messages import AssistantMessage, Message
 from .requests import ModelRequest

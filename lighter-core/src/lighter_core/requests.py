@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias, Union, cast
 
 from ._content import need_kind
+from ._dataclass import dataclass
 from ._json import dump_json
 from .messages import MESSAGE_CLASSES, Message, are_messages
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias
 
+from ._dataclass import dataclass
 from .errors import LighterError
 from .events import (
     HostedToolItem,
