@@ -5,8 +5,10 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from ._dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,13 +81,14 @@ class TextPart(Value):
         need_constant(self, "type", self.type, "text")
 
 
-@dataclass(frozen=True, slots=True)
 class _Media(Value):
     """Bytes or an address, never both."""
 
-    data: bytes | None = None
-    url: str | None = None
-    media_type: str | None = None
+    __slots__ = ()
+
+    data: bytes | None
+    url: str | None
+    media_type: str | None
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -157,6 +160,9 @@ class ImagePart(_Media):
         ```
     """
 
+    data: bytes | None = None
+    url: str | None = None
+    media_type: str | None = None
     type: Literal["image"] = field(default="image", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -174,6 +180,9 @@ class ImagePart(_Media):
 class FilePart(_Media):
     """A document inside a user message: its bytes with a media type, or its URL."""
 
+    data: bytes | None = None
+    url: str | None = None
+    media_type: str | None = None
     name: str | None = None
     type: Literal["file"] = field(default="file", kw_only=True)
 
