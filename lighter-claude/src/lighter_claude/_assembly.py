@@ -37,13 +37,16 @@ class Shown:
         """Take a piece of a block; return the text to show now."""
         if not piece:
             return ""
-        shown = ""
+        shown = self._joiner.feed(piece) if number == self._current else ""
         if number != self._current:
             shown = self.finish()
             if self._current is not None:
                 shown += self._separator
             self._current = number
-        return self._keep(shown + self._joiner.feed(piece))
+            shown += self._joiner.feed(piece)
+        if shown:
+            self.text.append(shown)
+        return shown
 
     def finish(self) -> str:
         """Return what was held back: half of a character without its other half."""

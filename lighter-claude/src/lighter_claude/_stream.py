@@ -154,6 +154,9 @@ class StreamDecoder:
         return []
 
     def _find(self, event: Event) -> OpenBlock:
+        index = event.get("index")
+        if type(index) is int and index in self._blocks:
+            return self._blocks[index]
         number = self._number(event)
         number = self._latest if number is None else number
         block = self._blocks.get(number) if number is not None else None

@@ -61,9 +61,11 @@ class Channel:
         """Take an event; return whether the producer must wait for `room()` now."""
         if self._closed:
             return True
-        self._buffer.append(event)
-        self._wake_consumer()
-        return len(self._buffer) >= _FULL
+        buffer, waiter = self._buffer, self._waiter
+        buffer.append(event)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        return len(buffer) >= _FULL
 
     def offer(self, event: AgentStreamEvent) -> None:
         """Take an event if there is room, else leave it out."""
@@ -117,10 +119,11 @@ class Channel:
 
         Which output the last one has, only the stream knows.
         """
-        if not self._buffer:
+        buffer = self._buffer
+        if not buffer:
             return None
-        event = self._buffer.popleft()
-        if self._wants_room and len(self._buffer) < _ROOM:
+        event = buffer.popleft()
+        if self._wants_room and len(buffer) < _ROOM:
             self._wake_producer()
         return event
 

@@ -48,6 +48,8 @@ class TextJoiner:
 
     def feed(self, piece: str) -> str:
         """Return the text that is complete so far; it may be empty."""
+        if not self._held and piece.isascii():
+            return piece  # nearly always
         if self._held:
             piece, self._held = self._held + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":

@@ -244,13 +244,14 @@ class Exchange:
         found: list[ProviderStreamEvent] = []
         try:
             for data in datas:
-                found += self._decoded(decoder.feed, data)
+                found += decoder.feed(data)
                 if decoder.message is not None:
                     break
-        except ModelError as err:
+        except Exception as err:  # noqa: BLE001 - a declared border: no reply ends in another error
+            error = self._fault(err)
             if not found:
-                raise
-            self._failed = err
+                raise error from error.__cause__
+            self._failed = error
         return found
 
     def _at_end(
@@ -287,16 +288,21 @@ class Exchange:
         """
         try:
             return decode(*arguments)
-        except ModelError as err:
-            raise self._complete(err) from err.__cause__
-        except Exception as err:
-            what = (
-                f"Lighter failed to read it ({type(err).__name__}: {short(str(err))})"
-            )
-            advice = "a fault of the adapter: please report it"
-            error = bad_response(self._codec.service, f"{what}, {advice}")
-            error.__cause__ = err
-            raise self._complete(error) from err
+        except Exception as err:  # noqa: BLE001 - the same border
+            error = self._fault(err)
+            raise error from error.__cause__
+
+    def _fault(self, error: Exception) -> ModelError:
+        """Return what a function of the codec raised, as an error of the model."""
+        if isinstance(error, ModelError):
+            return self._complete(error)
+        what = (
+            f"Lighter failed to read it ({type(error).__name__}: {short(str(error))})"
+        )
+        advice = "a fault of the adapter: please report it"
+        found = bad_response(self._codec.service, f"{what}, {advice}")
+        found.__cause__ = error
+        return self._complete(found)
 
     def _complete(self, error: ModelError) -> ModelError:
         """Add to an error what only the exchange knows; take secrets out of it."""
