@@ -104,6 +104,7 @@ LAYERS = {
     "adapters._schemas": 9,
     "adapters._secrets": 9,
     "adapters._sender": 9,
+    "adapters._transport": 9,
     "adapters._writing": 9,
     "fallback": 4,
     "retry": 4,

@@ -32,13 +32,11 @@ class Clients(Sender):
         """Make a client for the running loop."""
         import anthropic
 
-        # The SDK's own transport schedules its closing from __del__, on a loop that
-        # may be another one by then; this one is closed by the pool alone.
         url, query = split_query(self._base_url)
         return anthropic.AsyncAnthropic(
             api_key=self._api_key,
             base_url=url,
             default_query=query,
             default_headers=self.headers or None,
-            http_client=self.http_client or anthropic.DefaultAsyncHttpxClient(),
+            http_client=self.transport(),
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict, cast, get_args
 
 from lighter_core import ModelError
-from lighter_core.adapters import need_integer, need_key, snapshot
+from lighter_core.adapters import Transport, need_integer, need_key, snapshot
 
 from ._answers import StructuredOutput
 from ._encode import Options
@@ -39,6 +39,7 @@ class ClaudeProviderOptions(TypedDict, total=False):
     max_retries: int | None
     client: AsyncAnthropic | None
     http_client: httpx2.AsyncClient | None
+    transport: Transport | None
     extra_headers: Mapping[str, str] | None
     extra_body: Mapping[str, object] | None
 

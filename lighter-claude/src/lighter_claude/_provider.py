@@ -21,6 +21,7 @@ from lighter_core.adapters import (
     Exchange,
     ReplayNotes,
     SDKProvider,
+    Transport,
     answer_name,
     ask_by_tool,
     endpoint_of,
@@ -78,6 +79,8 @@ class ClaudeProvider(SDKProvider):
         max_retries: How often a failed request is repeated before its reply begins.
         client: An SDK client to use as it is; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.
+        transport: Which of the SDK's own transports its clients get: `"httpx2"`, which
+            is the default, or the faster `"aiohttp"`, which an extra installs.
         extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
             are joined and `output_config` is merged.
@@ -111,6 +114,7 @@ class ClaudeProvider(SDKProvider):
         max_retries: int | None = None,
         client: AsyncAnthropic | None = None,
         http_client: httpx2.AsyncClient | None = None,
+        transport: Transport | None = None,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
@@ -121,6 +125,7 @@ class ClaudeProvider(SDKProvider):
             max_retries=max_retries,
             client=client,
             http_client=http_client,
+            transport=transport,
             extra_headers=extra_headers,
         )
         model = need_model_id(model_id, variable="ANTHROPIC_MODEL", provider=NAME)

@@ -108,6 +108,7 @@ from .provider import (
     ReplayFinding,
     SupportsAclose,
     SupportsReplayReport,
+    SupportsWarmUp,
 )
 from .requests import (
     AgentRequest,
@@ -208,6 +209,7 @@ __all__ = [
     "SessionNotFoundError",
     "SupportsAclose",
     "SupportsReplayReport",
+    "SupportsWarmUp",
     "SyncAgentStream",
     "SystemMessage",
     "TextDelta",

@@ -63,6 +63,11 @@ class ClientPool(Generic[_ClientT]):
             asyncio.AbstractEventLoop, tuple[_ClientT, AsyncGenerator[_ClientT, None]]
         ] = {}
 
+    def known(self) -> _ClientT | None:
+        """Return the running loop's client if it has one."""
+        found = self._clients.get(asyncio.get_running_loop())
+        return None if found is None else found[0]
+
     async def get(self) -> _ClientT:
         """Return the running loop's client."""
         loop = asyncio.get_running_loop()

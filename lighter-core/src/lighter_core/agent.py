@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from ._chain import HookChain
 from ._handle import RunHandle
@@ -27,9 +27,6 @@ from .provider import Provider
 from .requests import JSONObject, JSONValue
 from .results import AgentResponse
 from .tools import Tool
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["Agent", "Input", "setup_of"]
 
@@ -375,6 +372,14 @@ class Agent:
 
         return agent_tool(self._setup, name, description, timeout)
 
+    async def warm_up(self) -> None:
+        """Do what the first request would do beforehand; see `Model.warm_up`."""
+        await self._model.warm_up()
+
+    def warm_up_sync(self) -> None:
+        """Do the same for `run_sync` and its like, which have a loop of their own."""
+        self._model.warm_up_sync()
+
     async def aclose(self) -> None:
         """Close the provider's connections; the agent can be used again after it."""
         await self._model.aclose()
@@ -382,12 +387,7 @@ class Agent:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:

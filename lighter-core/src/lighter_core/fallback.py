@@ -11,7 +11,13 @@ from ._notes import note
 from .errors import ModelError, ModelErrorCode
 from .events import ProviderStreamEvent
 from .messages import AssistantMessage, Message
-from .provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
+from .provider import (
+    Provider,
+    ReplayFinding,
+    SupportsAclose,
+    SupportsWarmUp,
+    replay_report_of,
+)
 from .requests import ModelRequest
 from .retry import TRANSIENT
 
@@ -140,6 +146,22 @@ class FallbackProvider:
         self._rests_until[number] = time.monotonic() + seconds
         name = self._providers[number].name
         note(f"provider {name!r} failed with {error.code}", provider=name)
+
+    async def warm_up(self) -> None:
+        """Warm up all of them.
+
+        Raises:
+            ModelError: When none can be; the others stand in for one that cannot.
+        """
+        failed: list[ModelError] = []
+        for each in self._providers:
+            try:
+                if isinstance(each, SupportsWarmUp):
+                    await each.warm_up()
+            except ModelError as error:
+                failed.append(error)
+        if len(failed) == len(self._providers):
+            raise _last(failed)
 
     async def aclose(self) -> None:
         """Close all of them, whatever one of them raises."""

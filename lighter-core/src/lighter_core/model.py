@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 from ._around import stream_around, valid_request
 from ._chain import HookChain
 from ._closing import Owned, close_stream
+from ._sync import run_sync
 from .context import RunContext
 from .errors import PluginNotFoundError
 from .events import MessageEvent, ModelCallRestarted, ProviderStreamEvent
 from .messages import AssistantMessage
-from .provider import Provider, SupportsAclose
+from .provider import Provider, SupportsAclose, SupportsWarmUp
 from .requests import ModelRequest
 
 if TYPE_CHECKING:
@@ -174,6 +175,23 @@ class Model:
         )
         changed = await chain.run("before_model", own, run)
         return valid_request(changed, self._provider)
+
+    async def warm_up(self) -> None:
+        """Let the provider do now what its first request would do; nothing is sent.
+
+        For a provider on a vendor's SDK this imports the SDK, which takes a second or
+        more, and makes the running loop's client; others may do nothing. Await it while
+        the application starts, on the loop that will run agents.
+
+        Raises:
+            ModelError: Where every request would fail in the same way.
+        """
+        if isinstance(self._provider, SupportsWarmUp):
+            await self._provider.warm_up()
+
+    def warm_up_sync(self) -> None:
+        """Do the same for `run_sync` and its like, which have a loop of their own."""
+        run_sync(self.warm_up, instead="await model.warm_up()")
 
     async def aclose(self) -> None:
         """Close the provider's connections, if it has any to close."""

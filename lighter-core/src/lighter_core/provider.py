@@ -15,6 +15,7 @@ __all__ = [
     "ReplayFinding",
     "SupportsAclose",
     "SupportsReplayReport",
+    "SupportsWarmUp",
     "replay_report_of",
 ]
 
@@ -65,6 +66,19 @@ class SupportsAclose(Protocol):
 
     async def aclose(self) -> None:
         """Release connections; may be called more than once."""
+        ...
+
+
+@runtime_checkable
+class SupportsWarmUp(Protocol):
+    """A provider that can do beforehand what its first request would do."""
+
+    async def warm_up(self) -> None:
+        """Load libraries and make clients for the running loop; send nothing.
+
+        May be called more than once, and from several tasks at once; requests need not
+        wait for it. What it raises, each request would raise.
+        """
         ...
 
 

@@ -13,7 +13,13 @@ from ._notes import note
 from .errors import ModelError, ModelErrorCode
 from .events import ProviderStreamEvent
 from .messages import AssistantMessage, Message
-from .provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
+from .provider import (
+    Provider,
+    ReplayFinding,
+    SupportsAclose,
+    SupportsWarmUp,
+    replay_report_of,
+)
 from .requests import ModelRequest
 
 __all__ = ["TRANSIENT", "RetryProvider"]
@@ -161,6 +167,11 @@ class RetryProvider:
             provider=self.name,
         )
         await asyncio.sleep(seconds)
+
+    async def warm_up(self) -> None:
+        """Warm up the provider inside."""
+        if isinstance(self._provider, SupportsWarmUp):
+            await self._provider.warm_up()
 
     async def aclose(self) -> None:
         """Close the provider inside."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from lighter_core import ModelError
-from lighter_core.adapters import need_integer
+from lighter_core.adapters import Transport, need_integer
 from lighter_openai.responses import (
     PLACEHOLDER,
     Connection,
@@ -72,6 +72,8 @@ class DeepSeekProvider(ResponsesProvider):
         client: An SDK client to use as it is, with all that it takes from the
             environment; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.
+        transport: Which of the SDK's own transports its clients get: `"httpx2"`, which
+            is the default, or the faster `"aiohttp"`, which an extra installs.
         extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
             are joined.
@@ -99,6 +101,7 @@ class DeepSeekProvider(ResponsesProvider):
         max_retries: int | None = None,
         client: AsyncOpenAI | None = None,
         http_client: httpx2.AsyncClient | None = None,
+        transport: Transport | None = None,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
@@ -123,6 +126,7 @@ class DeepSeekProvider(ResponsesProvider):
                 max_retries=max_retries,
                 client=client,
                 http_client=http_client,
+                transport=transport,
                 extra_headers=extra_headers,
             ),
             fields=fields,

@@ -9,6 +9,7 @@ from lighter_core import ModelError
 from lighter_core.adapters import (
     Connection,
     SDKProvider,
+    Transport,
     endpoint_of,
     need_key,
     need_model_id,
@@ -34,6 +35,7 @@ class ConnectionOptions(TypedDict, total=False):
     max_retries: int | None
     client: AsyncOpenAI | None
     http_client: httpx2.AsyncClient | None
+    transport: Transport | None
     extra_headers: Mapping[str, str] | None
     extra_body: Mapping[str, object] | None
 

@@ -14,6 +14,7 @@ from lighter_core import ModelError
 from lighter_core.adapters import (
     AnswerForms,
     ReplayNotes,
+    Transport,
     answer_events,
     answer_name,
     answer_of,
@@ -100,6 +101,8 @@ class OpenAIChatProvider(BaseProvider):
         client: An SDK client to use as it is; it is never closed here. With an
             `AsyncAzureOpenAI` the model is the name of the deployment.
         http_client: A transport for the SDK's clients; it is never closed here.
+        transport: Which of the SDK's own transports its clients get: `"httpx2"`, which
+            is the default, or the faster `"aiohttp"`, which an extra installs.
         extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
             are joined.
@@ -136,6 +139,7 @@ class OpenAIChatProvider(BaseProvider):
         max_retries: int | None = None,
         client: AsyncOpenAI | None = None,
         http_client: httpx2.AsyncClient | None = None,
+        transport: Transport | None = None,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
@@ -164,6 +168,7 @@ class OpenAIChatProvider(BaseProvider):
                     client, model_id or _variable(dialect.model_variable)
                 ),
                 http_client=http_client,
+                transport=transport,
                 extra_headers=extra_headers,
             ),
             fields=fields,

@@ -48,15 +48,13 @@ class Clients(Sender):
         """Make a client for the running loop."""
         import openai
 
-        # The SDK's own transport schedules its closing from __del__, on a loop that
-        # may be another one by then; this one is closed by the pool alone.
         url, query = split_query(self._base_url)
         return openai.AsyncOpenAI(
             api_key=self._api_key or "none",
             base_url=url,
             default_query=query,
             default_headers=self._default_headers() or None,
-            http_client=self.http_client or openai.DefaultAsyncHttpxClient(),
+            http_client=self.transport(),
         )
 
     def _default_headers(self) -> dict[str, str]:

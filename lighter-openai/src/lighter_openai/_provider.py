@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lighter_core.adapters import need_integer, snapshot
+from lighter_core.adapters import Transport, need_integer, snapshot
 
 from ._base import Connection, ConnectionOptions
 from ._dialect import OPENAI
@@ -51,6 +51,8 @@ class OpenAIProvider(ResponsesProvider):
         max_retries: How often a failed request is repeated before its reply begins.
         client: An SDK client to use as it is; it is never closed here.
         http_client: A transport for the SDK's clients; it is never closed here.
+        transport: Which of the SDK's own transports its clients get: `"httpx2"`, which
+            is the default, or the faster `"aiohttp"`, which an extra installs.
         extra_headers: Headers for every request; they win over the SDK's own.
         extra_body: Further fields of the request; they win over Lighter's own, `tools`
             and `include` are joined.
@@ -80,6 +82,7 @@ class OpenAIProvider(ResponsesProvider):
         max_retries: int | None = None,
         client: AsyncOpenAI | None = None,
         http_client: httpx2.AsyncClient | None = None,
+        transport: Transport | None = None,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
@@ -100,6 +103,7 @@ class OpenAIProvider(ResponsesProvider):
                 max_retries=max_retries,
                 client=client,
                 http_client=http_client,
+                transport=transport,
                 extra_headers=extra_headers,
             ),
             fields=fields,

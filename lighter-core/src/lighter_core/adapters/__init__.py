@@ -90,6 +90,7 @@ from ._retries import retry_after_seconds
 from ._schemas import closed_schema, map_schema
 from ._secrets import Secrets
 from ._sender import Reply, Sender, split_query
+from ._transport import Transport
 from ._writing import MessageWriter, writer_of_run
 
 __all__ = [
@@ -114,6 +115,7 @@ __all__ = [
     "Service",
     "ShapeError",
     "TextJoiner",
+    "Transport",
     "answer_events",
     "answer_name",
     "answer_of",

@@ -15,6 +15,7 @@ from ._options import (
     need_integer,
     need_timeout,
 )
+from ._transport import Transport, need_transport
 
 if TYPE_CHECKING:
     import httpx2
@@ -62,6 +63,7 @@ class Connection:
         client: An SDK client to use as it is.
         http_client: A transport for the SDK's clients.
         extra_headers: Headers for every request.
+        transport: Which of the SDK's own transports its clients get.
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -71,6 +73,7 @@ class Connection:
     client: SDKClient | None = field(default=None, repr=False)
     http_client: httpx2.AsyncClient | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
+    transport: Transport | None = None
 
     def check(
         self, *, provider: str, client: str, variable: str | None, default: str
@@ -82,7 +85,7 @@ class Connection:
 
         Args:
             provider: The provider's name, for errors.
-            client: The name of the SDK's class for a client.
+            client: The name of the SDK's class for a client, its module first.
             variable: The environment variable that holds the base URL, if any.
             default: The base URL when nothing else is given.
 
@@ -94,11 +97,19 @@ class Connection:
         need_integer("max_retries", self.max_retries, provider=provider, low=0)
         need_timeout(self.timeout, provider=provider)
         need_headers(self.extra_headers, provider=provider)
+        need_transport(self.transport, sdk=client.partition(".")[0], provider=provider)
+        if self.transport is not None and self.http_client is not None:
+            raise ModelError(
+                "transport cannot be given beside http_client, which is one: leave one"
+                " of them out",
+                "invalid_request",
+                provider=provider,
+            )
         if self.client is None:
             return need_base_url(
                 self.base_url, variable=variable, default=default, provider=provider
             )
-        for name in ("api_key", "base_url", "http_client"):
+        for name in ("api_key", "base_url", "http_client", "transport"):
             if getattr(self, name) is not None:
                 raise ModelError(
                     f"{name} cannot be given beside client, which has its own: make the"

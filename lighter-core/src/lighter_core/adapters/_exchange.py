@@ -30,7 +30,7 @@ from ._retries import fault_inside
 from ._secrets import Secrets, clear_locals, drop_frames
 from ._sender import Reply, Sender
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "unsent"]
 
 _LATE_SECONDS = 2.0
 _ResultT = TypeVar("_ResultT")
@@ -81,15 +81,8 @@ class Exchange:
         _debug("request to %s begins", service, lighter_bytes=len(body))
         try:
             reply = await sender.post(body, stream=stream)
-        except ImportError as err:
-            raise ModelError(
-                f"the SDK of {service.label} cannot be imported: {err}; install"
-                f" it with: pip install {sender.sdk}",
-                "unknown",
-                provider=service.name,
-            ) from err
         except Exception as err:
-            error = _error_of(err, codec, secrets, sending=True)
+            error = unsent(err, sender, codec, secrets)
             _debug(
                 "request to %s failed",
                 service,
@@ -330,6 +323,23 @@ def _error_in(body: bytes) -> object:
     if isinstance(reported, str) and reported:
         return {"message": reported}
     return reported
+
+
+def unsent(
+    error: Exception, sender: Sender, codec: Codec, secrets: Secrets
+) -> ModelError:
+    """Return the error for a request that no reply came to, or that was not sent."""
+    service = codec.service
+    if isinstance(error, ModelError):  # of the sender itself, which knows no names
+        return ModelError(error.message, error.code, provider=service.name)
+    if isinstance(error, ImportError):
+        return ModelError(
+            f"the SDK of {service.label} cannot be imported: {error}; install"
+            f" it with: pip install {sender.sdk}",
+            "unknown",
+            provider=service.name,
+        )
+    return _error_of(error, codec, secrets, sending=True)
 
 
 def _error_of(

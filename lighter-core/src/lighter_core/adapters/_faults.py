@@ -10,6 +10,7 @@ from typing import Protocol
 from ..errors import ModelError, ModelErrorCode
 from ._raw import as_list, as_object
 from ._retries import retry_after_seconds
+from ._transport import aiohttp_error
 
 __all__ = [
     "Service",
@@ -159,15 +160,28 @@ def transport_error(
     cause = error.__cause__
     if cause is None or isinstance(cause, CancelledError):  # how a bound is enforced
         cause = error
+    origin = aiohttp_error(error)
+    if origin is not None:
+        sending = isinstance(error, (*late, *unreachable))
+        code, text = "network_error", _text_for_aiohttp(origin, sending=sending)
+        cause = origin
     return ModelError(
         text.format(
             where=f"{service.label} at {service.endpoint}",
             kind=type(cause).__name__,
-            error=short(str(error)),
+            error=_said(error),
         ),
         code,
         provider=service.name,
     )
+
+
+def _said(error: Exception) -> str:
+    """Return what an exception says, where it still can: secrets are taken out of it."""
+    try:
+        return short(str(error))
+    except Exception:  # noqa: BLE001 - some say it from what they hold
+        return ""
 
 
 def fault_error(fault: Exception, service: Service) -> ModelError:
@@ -177,7 +191,7 @@ def fault_error(fault: Exception, service: Service) -> ModelError:
         (_MISUSED if foreign else _FAULT).format(
             where=f"{service.label} at {service.endpoint}",
             kind=type(fault).__name__,
-            error=short(str(fault)),
+            error=_said(fault),
         ),
         "unknown",
         provider=service.name,
@@ -214,6 +228,17 @@ def _category(
         if isinstance(error, classes):
             return code, text
     return "unknown", _UNKNOWN
+
+
+def _text_for_aiohttp(origin: Exception, *, sending: bool) -> str:
+    """Return the text that the same fault has with the other transport."""
+    import aiohttp
+
+    if isinstance(origin, TimeoutError):
+        return _LATE
+    # What begins as no HTTP is raised while the request is sent, but not as such.
+    sending = sending or isinstance(origin, aiohttp.ClientResponseError)
+    return _UNREACHABLE if sending else _BROKEN
 
 
 _LATE = "no answer from {where} in time ({kind}); try again or raise timeout"

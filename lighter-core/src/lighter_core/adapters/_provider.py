@@ -15,7 +15,7 @@ from ..messages import AssistantMessage, Message
 from ..provider import ReplayFinding
 from ..requests import ModelRequest
 from ._codec import Codec
-from ._exchange import Exchange
+from ._exchange import Exchange, unsent
 from ._faults import Service
 from ._losses import ReplayNotes
 from ._refused import RefusedContext
@@ -175,6 +175,24 @@ class SDKProvider(ABC):
                 with notes.needed():
                     raise
         return notes.findings
+
+    async def warm_up(self) -> None:
+        """Import the SDK and make the running loop's client; nothing is sent.
+
+        The first request does the same. Called while an application starts, it takes
+        that time from the first answer; called again, it does nothing. The import runs
+        on a worker thread, once for the process, so other tasks go on. A client is one
+        loop's own: warm up on the loop that will send requests.
+
+        Raises:
+            ModelError: Where every request would fail in the same way, such as without
+                the SDK.
+        """
+        try:
+            await self._sender.warm_up()
+        except Exception as err:
+            codec = self._codec(ModelRequest([]))
+            raise unsent(err, self._sender, codec, self._secrets) from err
 
     async def aclose(self) -> None:
         """Close the connections; may be called more than once, and used again after."""

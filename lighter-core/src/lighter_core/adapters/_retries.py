@@ -14,6 +14,8 @@ from email.utils import mktime_tz, parsedate_tz
 from importlib import import_module
 from typing import cast
 
+from ._transport import aiohttp_error
+
 __all__ = ["fault_inside", "pause_before_retry", "retry_after_seconds"]
 
 _STATUSES = (408, 409, 429)  # and every 5xx
@@ -65,11 +67,10 @@ def pause_before_retry(error: Exception, sdk: str, taken: int) -> float | None:
 
 def _connection_broke(error: Exception, sdk: str) -> bool:
     broken: object = getattr(import_module(sdk), "APIConnectionError", None)
-    return (
-        isinstance(broken, type)
-        and isinstance(error, broken)
-        and fault_inside(error) is None
-    )
+    known = isinstance(broken, type) and isinstance(error, broken)
+    if not known and aiohttp_error(error) is None:
+        return False
+    return fault_inside(error) is None
 
 
 def fault_inside(error: Exception) -> Exception | None:

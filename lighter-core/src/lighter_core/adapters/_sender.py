@@ -13,6 +13,7 @@ from .._clients import ClientPool, import_sdk
 from .._closing import Owned
 from ._connection import Connection, SDKClient
 from ._retries import pause_before_retry
+from ._transport import Transport, load_certificates, make_transport
 
 if TYPE_CHECKING:
     import httpx2
@@ -72,7 +73,11 @@ class Sender(ABC):
     def __init__(self, connection: Connection) -> None:
         self.headers: Mapping[str, str] = dict(connection.extra_headers or {})
         self.http_client = connection.http_client
+        self._transport: Transport = connection.transport or "httpx2"
         self._timeout = connection.timeout
+        # A transport's own timeout bounds each of its steps, and nothing as a whole.
+        bound = isinstance(self._timeout, int | float)
+        self._seconds = float(cast("float", self._timeout)) if bound else None
         self._max_retries = connection.max_retries
         client = connection.client
         # Headers of one request are in the DEBUG log of some SDKs, a client's are not.
@@ -85,9 +90,12 @@ class Sender(ABC):
     def make(self) -> SDKClient:
         """Make a client for the running loop; the SDK is imported by then.
 
-        Pass `headers` as its default headers, and `http_client`; without one, a transport
-        of the SDK's own that is closed by nothing but the client's `close`.
+        Pass `headers` as its default headers, and what `transport()` returns.
         """
+
+    def transport(self) -> httpx2.AsyncClient:
+        """Return the transport for a client: the given one, else one of the SDK's own."""
+        return self.http_client or make_transport(self.sdk, self._transport)
 
     @property
     def max_retries(self) -> int:
@@ -108,26 +116,45 @@ class Sender(ABC):
         Raises:
             Exception: Whatever the SDK raises at last; `TimeoutError` at the bound.
         """
+        client = self._pool.known() or await self._client()
+        if self._seconds is None:
+            return await self._attempts(client, body, stream=stream)
+        async with asyncio.timeout(self._seconds + _MARGIN_SECONDS):
+            return await self._attempts(client, body, stream=stream)
+
+    async def warm_up(self) -> None:
+        """Import the SDK and make the running loop's client, as the first request does.
+
+        The import and the certificates are loaded on a worker thread; nothing is sent.
+
+        Raises:
+            Exception: Whatever importing the SDK or making its client raises.
+        """
+        await self._client()
+
+    async def _client(self) -> SDKClient:
         await import_sdk(self.sdk)
-        client = self._given or await self._pool.get()
-        left = None
-        if isinstance(self._timeout, int | float):
-            left = self._timeout
+        if self._given is not None:
+            return self._given
+        if self.http_client is None:
+            await load_certificates()
+        return await self._pool.get()
+
+    async def _attempts(self, client: SDKClient, body: bytes, *, stream: bool) -> Reply:
         started = asyncio.get_running_loop().time()
-        async with asyncio.timeout(None if left is None else left + _MARGIN_SECONDS):
-            taken = 0
-            while True:
-                try:
-                    return await self._attempt(client, body, taken, stream=stream)
-                except Exception as err:
-                    pause = pause_before_retry(err, self.sdk, taken)
-                    if pause is None or taken >= self.max_retries:
-                        raise
-                    spent = asyncio.get_running_loop().time() - started
-                    if left is not None and spent + pause >= left:
-                        raise
-                taken += 1
-                await asyncio.sleep(pause)
+        taken = 0
+        while True:
+            try:
+                return await self._attempt(client, body, taken, stream=stream)
+            except Exception as err:
+                pause = pause_before_retry(err, self.sdk, taken)
+                if pause is None or taken >= self.max_retries:
+                    raise
+                spent = asyncio.get_running_loop().time() - started
+                if self._seconds is not None and spent + pause >= self._seconds:
+                    raise
+            taken += 1
+            await asyncio.sleep(pause)
 
     async def _attempt(
         self, client: SDKClient, body: bytes, taken: int, *, stream: bool
@@ -171,11 +198,20 @@ class Reply:
     """
 
     def __init__(self, response: httpx2.Response, request_id_header: str) -> None:
+        headers = response.headers
         self._response = response
-        self._pieces = Owned(response.aiter_bytes())
+        # What is not encoded needs no decoder, which costs about as much as reading;
+        # what a transport has read already cannot be had raw.
+        self._plain = (
+            not response.is_stream_consumed
+            and headers.get("content-encoding", "identity") == "identity"
+        )
+        self._pieces = Owned(
+            response.aiter_raw() if self._plain else response.aiter_bytes()
+        )
         self.status = response.status_code
-        self.request_id = response.headers.get(request_id_header)
-        self.content_type = response.headers.get("content-type", "")
+        self.request_id = headers.get(request_id_header)
+        self.content_type = headers.get("content-type", "")
 
     def next_piece(self) -> Awaitable[bytes]:
         """Return the next piece; the quick way, for a loop over all of them.
@@ -242,6 +278,8 @@ class Reply:
 
     async def aclose(self) -> None:
         """Release the connection, also when the caller is cancelled meanwhile."""
+        if self._plain and self._response.is_closed:
+            return  # its iterator has ended, and released the connection
         task = asyncio.create_task(self._finish())
         _closing.add(task)
         task.add_done_callback(_closing.discard)

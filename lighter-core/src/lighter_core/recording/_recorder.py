@@ -10,7 +10,13 @@ from pathlib import Path
 from ..errors import HistoryError, ModelError
 from ..events import MessageEvent, ProviderStreamEvent
 from ..messages import AssistantMessage, Message
-from ..provider import Provider, ReplayFinding, SupportsAclose, replay_report_of
+from ..provider import (
+    Provider,
+    ReplayFinding,
+    SupportsAclose,
+    SupportsWarmUp,
+    replay_report_of,
+)
 from ..requests import ModelRequest
 from ._file import Exchange, Header, Writer
 from ._secrets import cleaner, without_cut_secrets
@@ -110,6 +116,11 @@ class RecordingProvider:
             raise
         finally:
             self._write(request, events, error)
+
+    async def warm_up(self) -> None:
+        """Warm up the provider inside."""
+        if isinstance(self._provider, SupportsWarmUp):
+            await self._provider.warm_up()
 
     async def aclose(self) -> None:
         """Close the recorded provider."""
