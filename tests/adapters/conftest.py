@@ -6,7 +6,7 @@ import importlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from support.interfaces import INTERFACES, Interface
+from support.interfaces import BOTH, INTERFACES, Interface
 from support.loopback import Loopback
 
 VARIABLES = tuple(
@@ -56,9 +56,9 @@ async def server() -> AsyncIterator[Loopback]:
         yield server
 
 
-@pytest.fixture(params=INTERFACES, ids=lambda each: each.name)
+@pytest.fixture(params=BOTH, ids=lambda each: each.id)
 def interface(request: pytest.FixtureRequest) -> Interface:
-    """One adapter after the other."""
+    """One adapter after the other, two of them over aiohttp too."""
     return request.param
 
 

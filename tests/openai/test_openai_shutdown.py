@@ -41,7 +41,8 @@ held = []
 async def main():
     port = listener.getsockname()[1]
     model = Model.from_name(
-        "openai", api_key="none", model_id="m", base_url=f"http://127.0.0.1:{port}/v1"
+        "openai", api_key="none", model_id="m", base_url=f"http://127.0.0.1:{port}/v1",
+        transport=sys.argv[2],
     )
     request = ModelRequest([UserMessage("x")])
     streams = {
@@ -60,11 +61,21 @@ listener.close()
 """
 
 
-@pytest.mark.parametrize("level", ["agent", "model", "provider"])
-def test_the_end_of_the_loop_ends_the_request_without_a_word(level: str) -> None:
+@pytest.mark.parametrize(
+    ("level", "transport"),
+    [
+        ("agent", "httpx2"),
+        ("model", "httpx2"),
+        ("provider", "httpx2"),
+        ("provider", "aiohttp"),
+    ],
+)
+def test_the_end_of_the_loop_ends_the_request_without_a_word(
+    level: str, transport: str
+) -> None:
     """KF-052: no warning, no "already running", and the service sees the end."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(CODE), level],
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(CODE), level, transport],
         capture_output=True,
         text=True,
         timeout=60,

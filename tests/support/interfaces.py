@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lighter_claude import ClaudeProvider
@@ -21,13 +21,14 @@ from lighter_openai import OpenAIChatProvider, OpenAIProvider
 
 from . import chat_streams, claude_streams, openai_streams
 from .loopback import EVENT_STREAM, JSON_TYPE, Answer
+from .torture import FULL
 
 ASK = ModelRequest([UserMessage("hello")])
 
 
 @dataclass(frozen=True)
 class Interface:
-    """One adapter.
+    """One adapter, over one transport.
 
     Attributes:
         name: The provider's name.
@@ -37,6 +38,7 @@ class Interface:
         vendors: Where recordings for it are.
         whole: A whole reply that says "Hello!".
         streamed: The same as an event stream.
+        transport: Which of the SDK's own transports its clients have.
     """
 
     name: str
@@ -46,6 +48,12 @@ class Interface:
     vendors: tuple[str, ...]
     whole: dict[str, Any]
     streamed: bytes
+    transport: str = "httpx2"
+
+    @property
+    def id(self) -> str:
+        """The name, and the transport unless it is the default."""
+        return self.name if self.transport == "httpx2" else f"{self.name}-aiohttp"
 
     def good(self, *, streamed: bool) -> Answer:
         """The answer to a request for a whole reply or for a stream."""
@@ -55,7 +63,10 @@ class Interface:
 
     def make_client(self, **options: Any) -> Any:
         """Make a client of the SDK."""
-        return getattr(importlib.import_module(self.sdk), self.client)(**options)
+        sdk = importlib.import_module(self.sdk)
+        if self.transport == "aiohttp":
+            options = {"http_client": sdk.DefaultAioHttpClient(), **options}
+        return getattr(sdk, self.client)(**options)
 
 
 _MESSAGE = openai_streams.message("Hello!")
@@ -88,6 +99,24 @@ INTERFACES = (
         claude_streams.sse(claude_streams.reply(claude_streams.text("Hello!"))),
     ),
 )
+
+
+def _over_aiohttp(interface: Interface) -> Interface:
+    def provider(*arguments: Any, **options: Any) -> Any:
+        if not {"client", "http_client"} & options.keys():
+            options = {"transport": "aiohttp", **options}
+        return interface.provider(*arguments, **options)
+
+    return replace(interface, provider=provider, transport="aiohttp")
+
+
+# For tests over sockets. The transport is the SDK's, so one interface of each tells.
+AIOHTTP = tuple(
+    _over_aiohttp(each)
+    for each in INTERFACES
+    if FULL or each.name in {"openai", "claude"}
+)
+BOTH = (*INTERFACES, *AIOHTTP)
 
 
 async def ask(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import ssl
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -81,7 +82,8 @@ class Request:
 class Loopback:
     """The server; use it with `async with`."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self._context = context
         self.requests: list[Request] = []
         self.connections = 0  # ever opened
         self.open = 0  # open now
@@ -113,7 +115,9 @@ class Loopback:
         return f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", 0, ssl=self._context
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:

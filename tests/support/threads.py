@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 
 from .loopback import Loopback
@@ -11,11 +12,14 @@ from .loopback import Loopback
 class ServerThread:
     """A server on a loop of its own, for clients on several other loops."""
 
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.context = context
+
     def __enter__(self) -> Loopback:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.server = Loopback()
+        self.server = Loopback(self.context)
         self._run(self.server.__aenter__())
         return self.server
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from support.interfaces import INTERFACES, Interface, ask, failure
+from support.interfaces import BOTH, INTERFACES, Interface, ask, failure
 from support.loopback import EVENT_STREAM, JSON_TYPE, Loopback
 from support.torture import Results
 from support.wire import Wire, wired
@@ -151,7 +151,7 @@ async def test_T8_malformed(interface: Interface, results: Results) -> None:
     results.add("T8", f"malformed replies, {interface.name}", count, "bad_response")
 
 
-@each
+@pytest.mark.parametrize("interface", BOTH, ids=lambda each: each.id)
 async def test_T8_real_sockets(interface: Interface, results: Results) -> None:
     """R12: nobody listens, no such host, no TLS, a reset at once."""
     async with Loopback() as server:
@@ -168,7 +168,7 @@ async def test_T8_real_sockets(interface: Interface, results: Results) -> None:
         )
         assert (await failure(provider, streamed=True)).code == "network_error"
         await provider.aclose()
-    results.add("T8", f"sockets, {interface.name}", 3, "network_error")
+    results.add("T8", f"sockets, {interface.id}", 3, "network_error")
 
 
 class ByTheBody(seeds.Around):

@@ -15,7 +15,7 @@ import warnings
 from typing import Any
 
 import pytest
-from support.interfaces import INTERFACES, Interface
+from support.interfaces import BOTH, INTERFACES, Interface
 from support.loopback import EVENT_STREAM, Answer
 from support.threads import ServerThread
 from support.torture import Results, size
@@ -23,7 +23,7 @@ from support.torture import Results, size
 from lighter_core import Agent, ToolCall, tool
 from lighter_core.testing import FakeProvider, Turn
 
-each = pytest.mark.parametrize("interface", INTERFACES, ids=lambda each: each.name)
+each = pytest.mark.parametrize("interface", BOTH, ids=lambda each: each.id)
 
 
 async def ask(agent: Agent) -> str:
@@ -73,7 +73,7 @@ def test_T11_one_agent_on_many_loops(interface: Interface, results: Results) -> 
         gc.collect()
     results.add(
         "T11",
-        f"loops that one agent of {interface.name} served",
+        f"loops that one agent of {interface.id} served",
         3 + 12 + loops,
         f"all answered; {loops} loops in a row had {len(ids)} ids",
     )
@@ -146,7 +146,10 @@ async def _run(agent: Agent) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_T11_a_forked_child_has_clients_of_its_own(results: Results) -> None:
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_T11_a_forked_child_has_clients_of_its_own(
+    transport: str, results: Results
+) -> None:
     """A child uses neither the parent's loop nor its connections."""
     interface = next(each for each in INTERFACES if each.name == "openai")
     with ServerThread() as server:
@@ -155,7 +158,8 @@ def test_T11_a_forked_child_has_clients_of_its_own(results: Results) -> None:
         import os
         from lighter_core import Agent
         from lighter_openai import OpenAIProvider
-        agent = Agent(OpenAIProvider("sk-test", "m", base_url={server.url!r}))
+        options = {{"base_url": {server.url!r}, "transport": {transport!r}}}
+        agent = Agent(OpenAIProvider("sk-test", "m", **options))
 
         def ask():
             with agent.stream_sync("go") as stream:

@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from support.interfaces import INTERFACES, Interface
+from support.interfaces import BOTH, INTERFACES, Interface
 from support.loopback import EVENT_STREAM, JSON_TYPE, Answer, Loopback, bytewise
 from support.torture import Results
 
 from lighter_core import Agent, AgentResponse, RunLimits
 
-each = pytest.mark.parametrize("interface", INTERFACES, ids=lambda each: each.name)
+each = pytest.mark.parametrize("interface", BOTH, ids=lambda each: each.id)
 T = 0.6  # seconds: the timeout of each case
 NEVER_CLOSED = 10.0  # seconds; it takes a fraction of one
 GRACE = 1.0  # seconds that it may take longer
@@ -121,7 +121,7 @@ async def test_T10_stalls(interface: Interface, results: Results) -> None:
     worst = max(seconds for seconds, _ in found)
     results.add(
         "T10",
-        f"stalls of {interface.name}, timeout {T} s",
+        f"stalls of {interface.id}, timeout {T} s",
         len(cases),
         f"slowest end after {worst:.2f} s",
     )
