@@ -190,3 +190,21 @@ def test_secrets_hide_themselves():
     for _ in range(5_000):
         deep = [deep]
     assert KEY not in repr(secrets.clean({KEY: (KEY, KEY.encode(), [deep])}))
+
+
+# The SDKs hand a proxy's password to aiohttp in a way that it calls old.
+@pytest.mark.filterwarnings("ignore:BasicAuth:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The 'proxy_auth':DeprecationWarning")
+async def test_a_proxys_password_shows_nowhere(interface, make, monkeypatch):
+    """It stands in the environment, and in what some transports tell about failures."""
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://me:hunter22@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    error = await failure(make(base_url="http://service.invalid"), streamed=True)
+    assert error.code == "network_error"
+    assert not [name for name, text in shown(error) if "hunter22" in text]
+    assert str(error.__cause__)
+    chain: BaseException | None = error
+    while chain is not None:
+        assert "str() failed" not in "".join(traceback.format_exception_only(chain))
+        chain = chain.__cause__

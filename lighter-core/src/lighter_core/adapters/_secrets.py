@@ -13,6 +13,7 @@ __all__ = ["Secrets", "clear_locals", "drop_frames"]
 
 _ErrorT = TypeVar("_ErrorT", bound=BaseException)
 _DEEPEST = 50
+_SENT = {"headers", "proxy_auth"}
 _FRAMING = {"content-encoding", "content-length", "transfer-encoding"}
 
 
@@ -52,17 +53,30 @@ class Secrets:
         if isinstance(value, bytes):
             text = self.text(value.decode("utf-8", "surrogateescape"))
             return text.encode("utf-8", "surrogateescape")
-        if isinstance(value, list | tuple | dict) and depth == 0:
-            return "[left out]"
-        if isinstance(value, list | tuple):
-            found = [self.clean(e, depth - 1) for e in cast("Iterable[object]", value)]
-            return tuple(found) if isinstance(value, tuple) else found
-        if isinstance(value, dict):
-            entries = cast("dict[object, object]", value).items()
-            return {self.clean(k, 1): self.clean(e, depth - 1) for k, e in entries}
+        if isinstance(value, list | tuple | Mapping):
+            return self._inside(value, depth) if depth else "[left out]"
         return self._exchanged(value)
 
+    def _inside(self, value: Any, depth: int) -> object:
+        if isinstance(value, Mapping):
+            entries = cast("Mapping[object, object]", value).items()
+            return {self.clean(k, 1): self.clean(e, depth - 1) for k, e in entries}
+        if hasattr(value, "_replace"):
+            return self._named(value, depth)
+        found = [self.clean(e, depth - 1) for e in cast("Iterable[object]", value)]
+        return tuple(found) if isinstance(value, tuple) else found
+
+    def _named(self, value: Any, depth: int) -> object:
+        """Return a named tuple of its type: aiohttp's errors make their text from it."""
+        found = {
+            name: None if name in _SENT else self.clean(each, depth - 1)
+            for name, each in value._asdict().items()
+        }
+        return value._replace(**found)
+
     def _exchanged(self, value: object) -> object:
+        if type(value).__name__ == "URL":  # every library has its own
+            return self.text(str(value))
         if hasattr(value, "status_code") and hasattr(value, "headers"):
             return self._reply(value)
         if hasattr(value, "method") and hasattr(value, "headers"):
