@@ -106,14 +106,14 @@ async def lighter_messages(url: str, transport: Any) -> str:
     )
 
 
-async def import_responses(url: str, transport: str) -> str:
+async def import_responses(_url: str, _transport: str) -> str:
     """The import of the SDK and no more: what nothing can go below."""
     import openai
 
     return openai.__name__
 
 
-async def import_messages(url: str, transport: str) -> str:
+async def import_messages(_url: str, _transport: str) -> str:
     """The same for Anthropic's."""
     import anthropic
 

@@ -16,11 +16,11 @@ from typing import Any
 import httpx2
 import pytest
 from support.certificates import server_context
-from support.interfaces import AIOHTTP, INTERFACES, Interface, ask, failure
+from support.interfaces import AIOHTTP, ASK, INTERFACES, Interface, ask, failure
 from support.loopback import Answer, Loopback
 from support.threads import ServerThread
 
-from lighter_core import ModelError
+from lighter_core import MessageEvent, ModelError
 from lighter_core.adapters import _transport
 
 both = pytest.mark.parametrize("streamed", [True, False], ids=["stream", "whole"])
@@ -172,6 +172,24 @@ async def test_a_timeout_is_one_of_silence(server, interface, make):
     assert time.perf_counter() - began > 1.2
 
 
+@pytest.mark.parametrize("end", ["stall", "cut", "reset"])
+async def test_what_waits_while_nobody_reads(server, interface, make, end):
+    """As documented: aiohttp gives up what has arrived when something goes wrong then."""
+    good = interface.good(streamed=True)
+    middle = good.body.index(b"\n\n", len(good.body) // 2) + 2
+    pieces = [good.body[:middle], good.body[middle:]]
+    server.script(Answer(headers=good.headers, body=pieces, gap=0.05, end=end))
+    stream = make(timeout=httpx2.Timeout(20, read=0.4)).stream(ASK)
+    await anext(stream)
+    await asyncio.sleep(0.9)
+    if interface.transport == "aiohttp":
+        with pytest.raises(ModelError) as caught:
+            [event async for event in stream]
+        assert caught.value.code == "network_error"
+    else:
+        assert isinstance([event async for event in stream][-1], MessageEvent)
+
+
 @both
 async def test_a_transports_own_timeout_is_kept(server, interface, make, streamed):
     """Its times are told apart: reading here."""
@@ -225,7 +243,7 @@ async def test_encoded_replies_are_decoded(server, interface, make, streamed, en
     server.script(Answer(headers=headers, body=pieces, gap=0.01))
     assert (await ask(make(), streamed=streamed)).content == "Hello!"
     if streamed and encoding != "identity":
-        stream = make().stream(ask.__kwdefaults__["request"])
+        stream = make().stream(ASK)
         await anext(stream)
         await stream.aclose()
 
