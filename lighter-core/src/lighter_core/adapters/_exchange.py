@@ -23,7 +23,14 @@ from ..events import (
 )
 from ..messages import AssistantMessage
 from ._codec import Codec, Decoder, LateDecoder
-from ._faults import Service, bad_response, code_for_status, fault_error, short
+from ._faults import (
+    Service,
+    bad_response,
+    code_for_status,
+    fault_error,
+    short,
+    unsendable,
+)
 from ._opening import Opening, last_events, object_in
 from ._raw import as_object
 from ._retries import fault_inside
@@ -329,17 +336,8 @@ def unsent(
     error: Exception, sender: Sender, codec: Codec, secrets: Secrets
 ) -> ModelError:
     """Return the error for a request that no reply came to, or that was not sent."""
-    service = codec.service
-    if isinstance(error, ModelError):  # of the sender itself, which knows no names
-        return ModelError(error.message, error.code, provider=service.name)
-    if isinstance(error, ImportError):
-        return ModelError(
-            f"the SDK of {service.label} cannot be imported: {error}; install"
-            f" it with: pip install {sender.sdk}",
-            "unknown",
-            provider=service.name,
-        )
-    return _error_of(error, codec, secrets, sending=True)
+    found = unsendable(error, codec.service, sender.sdk)
+    return found or _error_of(error, codec, secrets, sending=True)
 
 
 def _error_of(

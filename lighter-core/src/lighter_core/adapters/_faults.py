@@ -20,6 +20,7 @@ __all__ = [
     "short",
     "status_error",
     "transport_error",
+    "unsendable",
     "words_of",
 ]
 
@@ -182,6 +183,20 @@ def _said(error: Exception) -> str:
         return short(str(error))
     except Exception:  # noqa: BLE001 - some say it from what they hold
         return ""
+
+
+def unsendable(error: Exception, service: Service, sdk: str) -> ModelError | None:
+    """Return the error when no request can be sent at all: something is not installed."""
+    if isinstance(error, ModelError):  # of the sender itself, which knows no names
+        return ModelError(error.message, error.code, provider=service.name)
+    if not isinstance(error, ImportError):
+        return None
+    return ModelError(
+        f"the SDK of {service.label} cannot be imported: {error}; install it with:"
+        f" pip install {sdk}",
+        "unknown",
+        provider=service.name,
+    )
 
 
 def fault_error(fault: Exception, service: Service) -> ModelError:
