@@ -44,6 +44,8 @@ ORDERS ?= 50
 # All cores; a file's tests stay together, since they share what is dear to set up.
 WORKERS ?= -n auto --dist loadfile
 export PYTHON
+# Hundreds of processes load the same modules: each compiles them once, not every time.
+unexport PYTHONDONTWRITEBYTECODE
 
 inputs := constraints.txt pyproject.toml scripts/venv.sh $(wildcard lighter-*/pyproject.toml)
 run := $(VENV)/bin/python
