@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from lighter_core import (
     Agent,
@@ -44,35 +44,20 @@ class Prepared:
 class Lighter:
     """One agent for each model, made once."""
 
-    def __init__(
-        self,
-        protocol: Protocol,
-        url: str,
-        transport: Literal["httpx", "aiohttp"] = "httpx",
-    ) -> None:
+    def __init__(self, protocol: Protocol, url: str, **options: Any) -> None:
         self._protocol = protocol
         self._url = url
-        self._transport = transport
+        self._options = options
 
     def _provider(self, model: str) -> Provider:
-        # The SDK's own client, as `transport="aiohttp"` takes it too.
-        client: Any = None
         if self._protocol == "messages":
-            import anthropic
-
             from lighter_claude import ClaudeProvider
 
-            if self._transport == "aiohttp":
-                client = anthropic.DefaultAioHttpClient()
-            return ClaudeProvider("key", model, base_url=self._url, http_client=client)
-        import openai
-
+            return ClaudeProvider("key", model, base_url=self._url, **self._options)
         from lighter_openai import OpenAIChatProvider, OpenAIProvider
 
-        if self._transport == "aiohttp":
-            client = openai.DefaultAioHttpClient()
         kind = OpenAIProvider if self._protocol == "responses" else OpenAIChatProvider
-        return kind("key", model, base_url=f"{self._url}/v1", http_client=client)
+        return kind("key", model, base_url=f"{self._url}/v1", **self._options)
 
     def prepare(self, model: str, items: list[Item]) -> Prepared:
         """Make the agent and its history."""
