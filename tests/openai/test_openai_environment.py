@@ -9,7 +9,8 @@ import pytest
 from support import chat_streams, openai_streams
 from support.loopback import JSON_TYPE, Answer
 
-from lighter_core import ModelRequest, UserMessage
+from lighter_core import ModelError, ModelRequest, UserMessage
+from lighter_core.adapters import split_query
 from lighter_openai import OpenAIChatProvider, OpenAIProvider
 
 ASK = ModelRequest([UserMessage("hello")])
@@ -82,6 +83,39 @@ async def test_the_environment_goes_together(kind, variable, monkeypatch):
     assert headers["openai-project"] == "proj-canary"
     assert headers["x-line"] == "canary"
     assert headers["authorization"] == "Bearer canary"
+
+
+@pytest.mark.parametrize(
+    "tail", ["", "/", "//", "/v1", "/v1/", "/a b/ä", "/%2F", "/v1?x=1&y=%2F", "/v1/?x"]
+)
+async def test_the_address_is_what_the_sdk_makes_of_base_url(tail):
+    """It is put together once here, and for each request there."""
+    import openai
+
+    seen: list[str] = []
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.url))
+        return httpx2.Response(404)
+
+    transport = httpx2.MockTransport(answer)
+    url = f"http://127.0.0.1:9{tail}"
+    async with httpx2.AsyncClient(transport=transport) as http_client:
+        base, query = split_query(url)
+        client = openai.AsyncOpenAI(
+            api_key="k",
+            base_url=base,
+            default_query=query,
+            http_client=http_client,
+            max_retries=0,
+        )
+        for options in ({"http_client": http_client}, {"client": client}):
+            if "client" not in options:
+                options |= {"api_key": "k", "base_url": url, "max_retries": 0}
+            provider = OpenAIProvider(model_id="m", **options)
+            with pytest.raises(ModelError):
+                await provider.invoke(ASK)
+    assert seen[0] == seen[1]
 
 
 async def test_openais_own_url_is_the_default(monkeypatch):

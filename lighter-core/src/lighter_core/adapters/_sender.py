@@ -74,6 +74,7 @@ class Sender(ABC):
         self.headers: Mapping[str, str] = dict(connection.extra_headers or {})
         self.http_client = connection.http_client
         self._transport: Transport = connection.transport or "httpx2"
+        self._address = self.path  # as the SDK's `post` takes it
         self._timeout = connection.timeout
         # A transport's own timeout bounds each of its steps, and nothing as a whole.
         bound = isinstance(self._timeout, int | float)
@@ -166,7 +167,7 @@ class Sender(ABC):
             headers = cast("dict[str, object]", options["headers"])
             options["headers"] = {**headers, "x-stainless-retry-count": str(taken)}
         response = await cast("_Poster", client.post)(
-            self.path,
+            self._address,
             cast_to=httpx2.Response,
             content=body,
             options=options,
