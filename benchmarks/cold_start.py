@@ -21,6 +21,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+KINDS = ("sdk", "lighter")
 QUESTION = "What is the answer?"
 TOOL = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -106,29 +107,13 @@ async def lighter_messages(url: str, transport: Any) -> str:
     )
 
 
-async def import_responses(_url: str, _transport: str) -> str:
-    """The import of the SDK and no more: what nothing can go below."""
-    import openai
-
-    return openai.__name__
-
-
-async def import_messages(_url: str, _transport: str) -> str:
-    """The same for Anthropic's."""
-    import anthropic
-
-    return anthropic.__name__
-
-
 PROGRAMS: dict[str, Callable[[str, str], Awaitable[str]]] = {
     each.__name__: each
     for each in (
         sdk_responses,
         lighter_responses,
-        import_responses,
         sdk_messages,
         lighter_messages,
-        import_messages,
     )
 }
 
@@ -159,20 +144,16 @@ def measure(name: str, url: str, transport: str) -> float:
 def table(times: dict[tuple[str, str, str], list[float]]) -> str:
     """Return the table: medians, and the medians of the ratios of each turn."""
     lines = [
-        "| interface | transport | the SDK alone | Lighter | ratio | the import alone |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
+        "| interface | transport | the SDK alone | Lighter | ratio |",
+        "| --- | --- | ---: | ---: | ---: |",
     ]
     for protocol, interface in (("responses", "Responses"), ("messages", "Messages")):
         for transport in ("httpx2", "aiohttp"):
-            sdk, ours, bare = (
-                times[each, protocol, transport]
-                for each in ("sdk", "lighter", "import")
-            )
+            sdk, ours = (times[each, protocol, transport] for each in KINDS)
             ratio = statistics.median(x / y for x, y in zip(ours, sdk, strict=True))
             lines.append(
                 f"| {interface} | {transport} | {statistics.median(sdk):,.0f} ms"
-                f" | {statistics.median(ours):,.0f} ms | {ratio:.2f}"
-                f" | {statistics.median(bare):,.0f} ms |"
+                f" | {statistics.median(ours):,.0f} ms | {ratio:.2f} |"
             )
     return "\n".join(lines)
 
@@ -201,7 +182,7 @@ def main() -> None:
         for _ in range(given.turns):
             for protocol in ("responses", "messages"):
                 for transport in ("httpx2", "aiohttp"):
-                    for kind in ("sdk", "lighter", "import"):
+                    for kind in KINDS:
                         found = measure(f"{kind}_{protocol}", url, transport)
                         times.setdefault((kind, protocol, transport), []).append(found)
         print(table(times))
