@@ -91,8 +91,6 @@ def native_object(fields: Mapping[str, str], calls: Sequence[Call]) -> str:
         calls: The calls; they stand last.
     """
     content = fields.get("content", "null")
-    if content == "null" and not calls and "refusal" not in fields:
-        content = '""'
     parts = ['"role":"assistant"', f'"content":{content}']
     for key, text in fields.items():
         if key not in {*_FIRST, *_CALLS}:

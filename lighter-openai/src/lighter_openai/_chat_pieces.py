@@ -27,6 +27,8 @@ from ._chat_calls import (
 
 __all__ = ["CallPieces"]
 
+_OF_A_PIECE = frozenset({"index", "id", "type", "function"})
+_OF_A_FUNCTION = frozenset({"name", "arguments"})
 _Place = int | str | None
 """The index that the service wrote, if it can tell calls apart."""
 
@@ -87,10 +89,11 @@ class _Latest:
 
     def find(self, place: _Place, id_: str | None) -> _Slot | None:
         """Return the latest call that fits an index and an id."""
+        if id_ is None:  # as in nearly every piece
+            known = self._known.get(("place", place, None))
+            return None if known is None else known[1]
         keys: list[tuple[str, _Place, str | None]]
-        if id_ is None:
-            keys = [("place", place, None)]
-        elif place is None:
+        if place is None:
             keys = [("id", None, id_), ("both", None, None)]
         else:
             keys = [("both", place, id_), ("both", place, None), ("both", None, id_)]
@@ -120,7 +123,8 @@ class CallPieces:
             need_function(piece)
         function = as_object(piece.get("function")) or {}
         slot = self._find(piece, function)
-        slot.extra |= _further(piece, {"index", "id", "type", "function"})
+        if not piece.keys() <= _OF_A_PIECE:
+            slot.extra |= _further(piece, _OF_A_PIECE)
         return self._take(slot, function)
 
     def add_legacy(self, value: object) -> list[ToolCallDelta]:
@@ -174,7 +178,8 @@ class CallPieces:
 
     @staticmethod
     def _take(slot: _Slot, function: Mapping[str, object]) -> list[ToolCallDelta]:
-        slot.inner |= _further(function, {"name", "arguments"})
+        if not function.keys() <= _OF_A_FUNCTION:
+            slot.inner |= _further(function, _OF_A_FUNCTION)
         name = function.get("name")
         if isinstance(name, str) and name != slot.name:
             slot.name += name  # else it is said again
@@ -188,7 +193,7 @@ class CallPieces:
         return [ToolCallDelta(slot.id, clean_text(slot.name), shown)]
 
 
-def _further(value: Mapping[str, object], known: set[str]) -> dict[str, object]:
+def _further(value: Mapping[str, object], known: frozenset[str]) -> dict[str, object]:
     return {k: v for k, v in value.items() if k not in known and v is not None}
 
 
