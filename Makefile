@@ -22,6 +22,9 @@
 #                                 measure a part and print it; SAVE=1 keeps it, TURNS=3 is quicker
 #   make bench-parts              splitter, codecs, hooks, tools, …, each by itself
 #   make bench-growth             whether doubled work costs no more than 2.3 times
+#   make bench-instructions       instructions of each hot path, counted by valgrind;
+#                                 TREE=../before beside another checkout, SAVE=1 writes it
+#   make bench-profiles           CPU by layer, Lighter and the SDKs; TREE=, SAVE=1 as above
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
 #   make changelog                what the next release's section will say
@@ -39,6 +42,8 @@ PARTS ?=
 GROWTH ?=
 SAVE ?=
 RESUME ?=
+TREE ?=
+ONLY ?=
 TESTS ?= tests
 ORDERS ?= 50
 # All cores; a file's tests stay together, since they share what is dear to set up.
@@ -54,7 +59,8 @@ sampled = $(shell grep -rlE --include='test_*.py' 'support.torture import' tests
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture shuffle coverage mutation model servers build changelog \
-	release clean bench bench-growth bench-parts bench-plugins bench-sessions torture-sessions
+	release clean bench bench-growth bench-instructions bench-parts bench-plugins bench-profiles bench-sessions \
+	torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -140,6 +146,14 @@ bench-parts: $(VENV)/.made-bench
 # GROWTH="--only history" chooses, GROWTH="--scale 0.1" tries a tenth; both only print.
 bench-growth: $(VENV)/.made-bench
 	@$(run) -m benchmarks.growth $(GROWTH)
+
+# ONLY="delta history" chooses paths by words of their names.
+bench-instructions: $(VENV)/.made-bench
+	@$(run) -m benchmarks.instructions $(if $(TREE),--tree "$(TREE)") --only "$(ONLY)" $(if $(SAVE),--save)
+
+bench-profiles: $(VENV)/.made-bench
+	@$(run) -m benchmarks.profiles $(if $(TREE),--tree "$(TREE)") --scenarios "$(SCENARIOS)" \
+		--protocols "$(PROTOCOLS)" $(if $(SAVE),--save)
 
 bench-sessions: $(VENV)/.made
 	@$(run) benchmarks/sessions.py
