@@ -25,7 +25,8 @@ from benchmarks.compare import alone
 from benchmarks.compare.replies import Protocol, streamed
 from benchmarks.compare.runners.plain import Plain
 from benchmarks.compare.work import ANSWER, QUESTION, pieces, scenario
-from benchmarks.parts.interfaces import body, codec, conversation, make_provider
+from benchmarks.parts import interfaces
+from benchmarks.parts.interfaces import body, codec, make_provider
 from lighter_core import (
     Agent,
     AssistantMessage,
@@ -338,6 +339,18 @@ def _split(interface: Protocol, number: int) -> Work:
         check(seen > number)
 
     return work
+
+
+def conversation(interface: Protocol, turns: int) -> list[Message]:
+    """Return a conversation whose replies have ids of their own.
+
+    One that stands there twice would not be sent as the service wrote it.
+    """
+    read, text = codec(interface).decode_body, body(interface, "text")
+    out = interfaces.conversation(interface, turns)
+    for number in range(turns):
+        out[4 * number + 3] = read(text.replace(b"0999", b"1%03d" % number))
+    return out
 
 
 def _fresh(interface: Protocol, number: int) -> Work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import shutil
 from pathlib import Path
@@ -60,6 +61,15 @@ def test_a_call_grown_by_a_turn_sends_what_a_new_one_sends() -> None:
         paths.run(paths.Path("x", 1, lambda n: paths._grown("chat", n)), lambda: None)
     assert all(len(each) > 10_000 for each in bodies)
     assert bodies[1].startswith(bodies[0][: bodies[0].rindex(b"}]") + 1])
+
+
+def test_histories_are_sent_as_the_service_wrote_them() -> None:
+    """A reply that stands in a history twice is not; it would be another path."""
+    paths: Any = importlib.import_module("benchmarks.paths")
+    handing = paths._whole(paths.body("responses", "text"))
+    request = paths.ModelRequest(paths._asking(paths.conversation("responses", 40)))
+    asyncio.run(handing.provider("responses").invoke(request))
+    assert handing.sent.count(b'"annotations"') == 40
 
 
 def test_time_is_counted_to_the_layer_of_the_caller() -> None:
