@@ -36,8 +36,7 @@ from benchmarks.compare.worker import Runner, work
 from benchmarks.instructions import PAGE, ROOT, commit, replace, sources
 
 BEGIN, END = "<!-- shares: written by make bench-profiles -->", "<!-- end of shares -->"
-SECONDS = 0.15  # of CPU for one turn without the profiler
-TURNS = 3
+SECONDS = 0.15  # of CPU that the work takes without the profiler
 DEPTH = 30  # so many functions of the standard library may call each other
 SHOWN = 0.005  # less is no per cent
 SCENARIOS = ("text", "stream-2000", "history-160", "tools-10")
@@ -101,8 +100,8 @@ def callers_of(function: Function, stats: Stats) -> dict[Function, float]:
     return {caller: each / whole for caller, each in own.items()} if whole else {}
 
 
-def profile(name: str, protocol: str, url: str, wanted: str) -> dict[str, Any]:
-    """Return the CPU of one unit without the profiler, and the shares with it.
+def profile(name: str, protocol: str, url: str, wanted: str) -> dict[str, float]:
+    """Return each layer's share of a scenario.
 
     Raises:
         SystemExit: When not all of the work was done.
@@ -127,24 +126,18 @@ def profile(name: str, protocol: str, url: str, wanted: str) -> dict[str, Any]:
         began = time.process_time()
         loop.run(once())
         times = max(1, int(SECONDS / (time.process_time() - began)))
-        taken: list[float] = []
-        for _ in range(TURNS):
-            gc.collect()
-            began = time.process_time()
-            loop.run(repeat(times))
-            taken.append(time.process_time() - began)
+        gc.collect()
         profiler = cProfile.Profile(time.process_time)
         profiler.enable()
         loop.run(repeat(times))
         profiler.disable()
     stats: Any = pstats.Stats(profiler)
-    unit = min(taken) / times / what.units
-    return {"unit": unit, "shares": shares(stats.stats)}
+    return shares(stats.stats)
 
 
 def measured(
     name: str, protocol: str, url: str, wanted: str, tree: Path
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Return what a process of its own found.
 
     Raises:
@@ -164,29 +157,25 @@ def measured(
     )
     if done.returncode:
         raise SystemExit(f"{name}, {protocol}, {wanted}:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def row(title: str, found: dict[str, Any], base: float) -> str:
-    """Return a row: the cost to that of the SDK's loop, then each layer's share."""
-    parts = [found["shares"].get(layer, 0.0) for layer in (*LAYERS, REST)]
+def row(title: str, found: dict[str, float]) -> str:
+    """Return a row: each layer's share in per cent."""
+    parts = [found.get(layer, 0.0) for layer in (*LAYERS, REST)]
     shown = [f"{part * 100:.0f}" if part >= SHOWN else "" for part in parts]
-    return f"| {title} | {found['unit'] / base:.2f} | {' | '.join(shown)} |"
+    return f"| {title} | {' | '.join(shown)} |"
 
 
 def rows(
-    measure: Callable[[str, Path], dict[str, Any]], tree: Path | None
+    measure: Callable[[str, Path], dict[str, float]], tree: Path | None
 ) -> Iterator[str]:
     """Yield the rows of one scenario, the SDK's first."""
-    base = 1.0
     for name, title in RUNNERS.items():
-        before = tree if name == "lighter" else None
-        if before is not None:
-            yield row(f"{title}, before", measure(name, before), base)
-        found = measure(name, ROOT)
-        base = found["unit"] if name == "sdk" else base
-        yield row(title, found, base)
+        if tree is not None and name == "lighter":
+            yield row(f"{title}, before", measure(name, tree))
+        yield row(title, measure(name, ROOT))
 
 
 def main() -> None:
@@ -205,7 +194,7 @@ def main() -> None:
     lines = [
         f"Lighter is {commit(ROOT)}" + (f", before is {commit(tree)}." if tree else ".")
     ]
-    head = ["", "CPU", *LAYERS, REST]
+    head = ["", *LAYERS, REST]
     with service() as url:
         for protocol in asked.protocols.split() or TITLES:
             lines += ["", f"### Layers: {TITLES[protocol]}"]
@@ -218,7 +207,7 @@ def main() -> None:
                     tree: Path,
                     protocol: str = protocol,
                     wanted: str = wanted,
-                ) -> dict[str, Any]:
+                ) -> dict[str, float]:
                     return measured(name, protocol, url, wanted, tree)
 
                 lines += rows(measure, tree)
