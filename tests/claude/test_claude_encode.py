@@ -18,6 +18,7 @@ from support.torture import examples
 from lighter_claude._decode import decode_body, joined
 from lighter_claude._encode import Options, encode_request
 from lighter_claude._target import Target
+from lighter_claude._turns import Turns
 from lighter_core import (
     AssistantMessage,
     FilePart,
@@ -44,13 +45,14 @@ def encoded(*messages: Message, **fields: Any):
     names = ("target", "options", "stream", "refused")
     given = {k: fields.pop(k) for k in names if k in fields}
     notes = ReplayNotes()
+    target, options = given.get("target", TARGET), given.get("options", BARE)
     sent = encode_request(
         ModelRequest(messages, **fields),
-        given.pop("target", TARGET),
-        given.pop("options", BARE),
-        stream=given.pop("stream", True),
+        target,
+        options,
+        stream=given.get("stream", True),
+        turns=Turns(target, options.system_messages, given.get("refused", ())),
         notes=notes,
-        **given,
     )
     return SimpleNamespace(body=sent, notes=tuple(notes.texts))
 

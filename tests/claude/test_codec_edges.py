@@ -11,6 +11,7 @@ from support.claude_streams import body, call, found, search, text, thinking
 from lighter_claude._decode import decode_body
 from lighter_claude._encode import Options, encode_request
 from lighter_claude._target import Target
+from lighter_claude._turns import Turns
 from lighter_core import (
     ImagePart,
     Message,
@@ -39,7 +40,7 @@ def test_a_refused_reply_without_thinking_goes_as_it_came_and_nothing_is_noted()
         TARGET,
         options,
         stream=True,
-        refused=refused,
+        turns=Turns(TARGET, refused=refused),
         notes=notes,
     )
     (block,) = json.loads(sent)["messages"][1]["content"]

@@ -136,12 +136,27 @@ def test_subclasses():
     class Deeper(made()):  # of which no method was called
         z: int = 4
 
+    assert list(inspect.signature(Deeper).parameters) == [
+        "x",
+        "names",
+        "note",
+        "z",
+        "y",
+    ]
     assert Deeper(1, [], "n", 5, y=3).z == 5
     with pytest.raises(TypeError, match="cannot inherit"):
 
         @dataclasses.dataclass
         class Thawed(made()):
             pass
+
+
+def test_signature_stays_for_who_asks_twice():
+    """Libraries look whether it is there, and then take it."""
+    cls = made()
+    for _ in range(2):
+        assert isinstance(cls.__signature__, inspect.Signature)
+        assert cls.__signature__ == inspect.signature(cls)
 
 
 def test_threads_make_the_first_instances_together():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -53,7 +53,7 @@ def encode_request(
     options: Options,
     *,
     stream: bool,
-    refused: Container[object] = (),
+    turns: Turns | None = None,
     in_words: bool = False,
     notes: ReplayNotes | None = None,
 ) -> bytes:
@@ -61,9 +61,9 @@ def encode_request(
 
     Native blocks are put in as text, so they leave as they came. The order is fixed: the
     same history gives the same bytes, and a longer history begins with the same turns.
-    Of `refused` replies no thinking is sent back. The form of the answer is asked for
-    `in_words` if the service knows no such form, or is said to know none. `notes` takes
-    what has to be changed or left out, and where.
+    `turns` writes the messages; it may have written the begin of them before. The form of
+    the answer is asked for `in_words` if the service knows no such form, or is said to
+    know none. `notes` takes what has to be changed or left out, and where.
 
     Raises:
         ModelError: `invalid_request` for values that have no JSON form, for parts that
@@ -71,9 +71,10 @@ def encode_request(
             send.
     """
     notes = ReplayNotes() if notes is None else notes
-    turns = Turns(target, options.system_messages, refused, notes)
+    turns = turns or Turns(target, options.system_messages)
     with json_values_only(target):
-        messages = turns.take(request.messages)
+        messages = turns.texts(request.messages, notes)
+        system = turns.system
         schema = None
         if request.output is not None and not in_words:
             schema = answer_schema(request.output.schema)
@@ -82,9 +83,9 @@ def encode_request(
         if forced and "tool_choice" not in fields:
             notes.say(_NO_TOOLS)
         if request.output is not None and schema is None:
-            turns.system.append(request.output.instruction)
-        if turns.system:
-            fields["system"] = BLANK_LINE.join(turns.system)
+            system = [*system, request.output.instruction]
+        if system:
+            fields["system"] = BLANK_LINE.join(system)
         if turns.container is not None:
             fields["container"] = _container(fields.get("container"), turns.container)
         head = dump_json(fields, default=plain)

@@ -27,6 +27,7 @@ from lighter_core.adapters import (
     endpoint_of,
     need_model_id,
     secret_headers,
+    writer_of_run,
 )
 
 from ._answers import AnswerForm, StructuredOutput, answer_forms
@@ -37,6 +38,7 @@ from ._encode import encode_request
 from ._errors import form_refused, stopped, thinking_refused
 from ._options import request_options, secrets_of, thinks
 from ._target import BASE_URL, BASE_URL_VARIABLE, BLANK_LINE, NAME, Target
+from ._turns import Turns
 
 if TYPE_CHECKING:
     import httpx2
@@ -229,15 +231,20 @@ class ClaudeProvider(SDKProvider):
     def _encode(
         self, request: ModelRequest, notes: ReplayNotes, *, stream: bool
     ) -> bytes:
-        return encode_request(
-            self._asked(request),
-            self._target,
-            self._options,
-            stream=stream,
-            refused=self._refused,
-            in_words=self._form(request) == "instruction",
-            notes=notes,
-        )
+        asked, key = self._asked(request), (self, self._refused.version)
+        with writer_of_run(key, asked.messages, notes, self._turns) as turns:
+            return encode_request(
+                asked,
+                self._target,
+                self._options,
+                stream=stream,
+                turns=turns,
+                in_words=self._form(request) == "instruction",
+                notes=notes,
+            )
+
+    def _turns(self) -> Turns:
+        return Turns(self._target, self._options.system_messages, self._refused)
 
     def _codec(self, request: ModelRequest) -> MessagesCodec:
         by_tool = self._form(request) == "tool"

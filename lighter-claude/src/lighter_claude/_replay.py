@@ -23,6 +23,7 @@ __all__ = [
     "UNFINISHED",
     "SystemMode",
     "foreign",
+    "has_hosted",
     "unfinished",
 ]
 
@@ -64,7 +65,7 @@ def unfinished(
     gives its own with a later reply. Anything else that is said in between ends the
     turn: then the service refuses the call without a result.
     """
-    if not any(_has_hosted(message) for message in messages):
+    if not any(has_hosted(message) for message in messages):
         return set()
     broken: set[int] = set()
     waiting: set[str] = set()
@@ -86,7 +87,8 @@ def unfinished(
     return broken
 
 
-def _has_hosted(message: Message) -> bool:
+def has_hosted(message: Message) -> bool:
+    """Tell whether a reply holds calls of hosted tools, or their results."""
     if not isinstance(message, AssistantMessage) or message.native is None:
         return False
     return any(hosted_ids(message.native.items))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from lighter_core import (
     AssistantMessage,
@@ -13,6 +13,7 @@ from lighter_core import (
     UserMessage,
 )
 from lighter_core.adapters import (
+    MessageWriter,
     ReplayNotes,
     as_object,
     dump_json,
@@ -32,6 +33,7 @@ from ._replay import (
     UNFINISHED,
     SystemMode,
     foreign,
+    has_hosted,
     unfinished,
 )
 from ._target import BLANK_LINE, Target
@@ -55,52 +57,77 @@ class _Turn:
     role: str
     blocks: list[str]
 
+    def text(self) -> str:
+        return f'{{"role":"{self.role}","content":[{",".join(self.blocks)}]}}'
 
-@dataclass
-class Turns:
+
+class Turns(MessageWriter):
     """The turns of a conversation, consecutive messages of the user in one turn.
 
-    Attributes:
-        target: Whom the request is for.
+    Args:
+        target: Whom requests are for.
         mode: Whether later system messages stay in their place.
         refused: Replies whose thinking is not sent back.
-        notes: Takes what is changed or left out, and where.
+
+    Attributes:
         system: The texts for the request's `system`.
         container: The container of the newest reply, if its blocks are sent as they came.
+        last_role: Who speaks last; `None` when nobody says anything.
     """
 
-    target: Target
-    mode: SystemMode = "merge"
-    refused: Container[object] = ()
-    notes: ReplayNotes = field(default_factory=ReplayNotes)
-    system: list[str] = field(default_factory=list[str])
-    container: str | None = None
-    _turns: list[_Turn] = field(default_factory=list[_Turn])
-    _waiting: dict[int, str] = field(default_factory=dict[int, str])  # system texts
-    _sent_ids: set[str] = field(default_factory=set[str])
-    _round: dict[str, str] = field(default_factory=dict[str, str])
-    _unfinished: Container[int] = ()
-    _number: int = 0  # of the message that is taken
+    def __init__(
+        self,
+        target: Target,
+        mode: SystemMode = "merge",
+        refused: Container[object] = (),
+    ) -> None:
+        super().__init__()
+        self.system: list[str] = []
+        self.container: str | None = None
+        self.last_role: str | None = None
+        self._target = target
+        self._mode: SystemMode = mode
+        self._refused = refused
+        self._system: list[str] = []  # what stays there, however the history goes on
+        self._turns: list[_Turn] = []  # only the last one may still grow
+        self._waiting: dict[int, str] = {}  # system texts
+        self._sent_ids: set[str] = set()
+        self._round: dict[str, str] = {}
+        self._hosted = False  # then later messages decide how earlier ones are sent
+        self._unfinished: Container[int] = ()
 
-    def take(self, messages: Sequence[Message]) -> list[str]:
-        """Return the JSON text of each turn; fill `system`."""
-        self._unfinished = unfinished(messages, self.target, self.mode)
-        for number, message in enumerate(messages):
-            self._number = number
-            self.notes.at(number)
-            self._take(message)
-        self.notes.at(None)
-        self._place_waiting(before=None)
-        self._strip_end()
-        return [
-            f'{{"role":"{turn.role}","content":[{",".join(turn.blocks)}]}}'
-            for turn in self._turns
-        ]
+    def texts(self, messages: Sequence[Message], notes: ReplayNotes) -> Sequence[str]:
+        """Return the JSON text of each turn; set the attributes."""
+        self._hosted = any(map(has_hosted, messages[len(self._known) :]))
+        if self._hosted:
+            self._unfinished = unfinished(messages, self._target, self._mode)
+        return super().texts(messages, notes)
 
-    @property
-    def last_role(self) -> str | None:
-        """Who speaks last; `None` when nobody says anything."""
-        return self._turns[-1].role if self._turns else None
+    def fits(self, messages: Sequence[Message]) -> bool:
+        """Tell whether the messages go on behind those that were written."""
+        if self._hosted or not super().fits(messages):
+            return False
+        return not any(map(has_hosted, messages[len(self._known) :]))
+
+    def _write(self, message: Message) -> Iterable[str]:
+        self._take(message)
+        done = len(self._texts)
+        return [turn.text() for turn in self._turns[done:-1]]
+
+    def _finished(self) -> Sequence[str]:
+        """Return the texts with the last turn as it stands at the end of a request."""
+        last = self._turns[-1] if self._turns else None
+        self.system, end = list(self._system), [last] if last is not None else []
+        if last is not None and last.role == "user" and self._waiting:
+            end.append(self._system_turn())
+        else:
+            for number, text in self._waiting.items():
+                self.system.append(text)
+                self._notes.add(_MOVED, "rewritten", number=number)
+        if last is not None and last.role == "assistant":
+            end = [_stripped(last)]
+        self.last_role = end[-1].role if end else None
+        return [*self._texts, *(turn.text() for turn in end)]
 
     def _take(self, message: Message) -> None:
         if isinstance(message, AssistantMessage):
@@ -115,36 +142,26 @@ class Turns:
     def _add(self, role: str, blocks: list[str]) -> None:
         if not blocks:
             return
-        if self._waiting:
-            self._place_waiting(before=role)
         turns = self._turns
         if role == "user" and turns and turns[-1].role == role:
             turns[-1].blocks.extend(blocks)
-        else:
-            turns.append(_Turn(role, blocks))
+            return
+        # System texts stand behind a turn of the user, and wait for one.
+        if self._waiting and turns[-1].role == "user":
+            turns.append(self._system_turn())
+            self._waiting = {}
+        turns.append(_Turn(role, blocks))
 
     def _take_system(self, text: str) -> None:
         if not text.strip():
             return
-        if self.mode == "merge" or not self._turns:
-            self.system.append(text)
+        if self._mode == "merge" or not self._turns:
+            self._system.append(text)
         else:
             self._waiting[self._number] = text
 
-    def _place_waiting(self, *, before: str | None) -> None:
-        """Put system texts behind the user's next turn, if none comes into `system`."""
-        if not self._waiting or before == "user":
-            return
-        if self._turns[-1].role == "user":
-            text = BLANK_LINE.join(self._waiting.values())
-            self._turns.append(_Turn("system", [text_block(text)]))
-        elif before is None:
-            for number, text in self._waiting.items():
-                self.system.append(text)
-                self.notes.add(_MOVED, "rewritten", number=number)
-        else:
-            return
-        self._waiting = {}
+    def _system_turn(self) -> _Turn:
+        return _Turn("system", [text_block(BLANK_LINE.join(self._waiting.values()))])
 
     def _said(self, message: UserMessage) -> list[str]:
         if isinstance(message.content, str):
@@ -152,8 +169,8 @@ class Turns:
             return [text_block(text)] if text.strip() else []
         found: list[str] = []
         for number, part in enumerate(message.content):
-            with self.notes.needed(f".content[{number}]"):
-                block = part_block(part, self.target)
+            with self._notes.needed(f".content[{number}]"):
+                block = part_block(part, self._target)
                 found += [] if block is None else [block]
         return found
 
@@ -170,26 +187,26 @@ class Turns:
         native, why = message.native, self._obstacle(message)
         if native is None or why is not None:
             self.container = None
-            note = loss_of(message, self.target.name, why or NO_NATIVE)
+            note = loss_of(message, self._target.name, why or NO_NATIVE)
             if note is not None:
-                self.notes.add(note, "dropped")
+                self._notes.add(note, "dropped")
             return self._rebuilt(message)
         self._round = {}
         self._sent_ids.update(call.call_id for call in message.tool_calls)
         sent, container = sent_and_container(native.items)
         if sent:
             self.container = container
-        if message not in self.refused:
+        if message not in self._refused:
             return [sent] if sent else []
         found = elements(f"[{sent}]")
         visible = [text for value, text in found if _visible(value)]
         if len(visible) < len(found):
-            self.notes.add(_REFUSED, "dropped")
+            self._notes.add(_REFUSED, "dropped")
         return visible
 
     def _obstacle(self, message: AssistantMessage) -> str | None:
         """Return why a reply has to be made from public fields; `None` when not."""
-        found = foreign(message, self.target)
+        found = foreign(message, self._target)
         if found is not None:
             return found
         if self._number in self._unfinished:
@@ -213,7 +230,7 @@ class Turns:
             self._round[call.call_id] = id_
             name = normal_tool_name(call.tool_name)
             if name != call.tool_name:
-                self.notes.add(_NAMES, "rewritten", part=part)
+                self._notes.add(_NAMES, "rewritten", part=part)
             head = f'"type":"tool_use","id":{dump_json(id_)},"name":{dump_json(name)}'
             blocks.append(f'{{{head},"input":{self._input(call, part)}}}')
         return blocks
@@ -222,21 +239,18 @@ class Turns:
         text = object_text(call)
         if text is not None:
             return text
-        self.notes.add(_RAW_INPUT, "rewritten", part=part)
+        self._notes.add(_RAW_INPUT, "rewritten", part=part)
         return dump_json({"_raw": call.arguments})
 
-    def _strip_end(self) -> None:
-        """Strip the white space at the end of a reply that is to be continued."""
-        if not self._turns or self._turns[-1].role != "assistant":
-            return
-        whole = f"[{','.join(self._turns[-1].blocks)}]"
-        blocks = [text for _, text in elements(whole)]
-        last = as_object(load_json(blocks[-1])) or {}
-        text = last.get("text")
-        if last.get("type") == "text" and isinstance(text, str):
-            if text != text.rstrip():
-                blocks[-1] = rewritten(blocks[-1], {"text": dump_json(text.rstrip())})
-            self._turns[-1] = _Turn("assistant", blocks)
+
+def _stripped(turn: _Turn) -> _Turn:
+    """Return a reply that is to be continued without the white space at its end."""
+    blocks = [text for _, text in elements(f"[{','.join(turn.blocks)}]")]
+    last = as_object(load_json(blocks[-1])) or {}
+    text = last.get("text")
+    if last.get("type") == "text" and isinstance(text, str) and text != text.rstrip():
+        blocks[-1] = rewritten(blocks[-1], {"text": dump_json(text.rstrip())})
+    return _Turn("assistant", blocks)
 
 
 def _visible(value: object) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,16 +54,17 @@ else:
 
 def _prepare(made: Any, own: list[str]) -> None:
     """Give a class methods that are replaced by the real ones when one is called."""
+    waiting = set(own)
 
     def complete() -> None:
-        if "__signature__" in vars(made):
-            for name, function in _functions(made).items():
-                if name in own:
-                    function.__qualname__ = f"{made.__qualname__}.{name}"
-                    function.__module__ = made.__module__
-                    setattr(made, name, function)
-            with suppress(AttributeError):  # another thread was quicker
-                del made.__signature__
+        if not waiting:
+            return
+        for name, function in _functions(made).items():
+            if name in own:
+                function.__qualname__ = f"{made.__qualname__}.{name}"
+                function.__module__ = made.__module__
+                setattr(made, name, function)
+        waiting.clear()  # last: another thread may be here too
 
     for name in own:
         setattr(made, name, _first_call(made, name, complete))
@@ -102,7 +102,7 @@ def _first_call(
 
 
 class _Signature:
-    """What a class answers when it is asked for its parameters too early."""
+    """What a class answers when it is asked for its parameters."""
 
     def __init__(self, complete: Callable[[], None]) -> None:
         self._complete = complete
@@ -111,7 +111,8 @@ class _Signature:
         import inspect
 
         self._complete()
-        return inspect.signature(owner if instance is None else instance)  # type: ignore[arg-type]
+        found = inspect.signature(owner.__init__)
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 def _guards(made: type[Any]) -> tuple[Callable[..., None], Callable[..., None]]:

@@ -26,6 +26,7 @@ class MessageWriter(ABC):
 
     def __init__(self) -> None:
         self._notes = ReplayNotes()
+        self._number = 0  # of the message that is written
         self._known: list[Message] = []
         self._texts: list[str] = []
 
@@ -42,11 +43,12 @@ class MessageWriter(ABC):
         """
         self._notes = notes
         for number in range(len(self._known), len(messages)):
+            self._number = number
             notes.at(number)
             self._texts += self._write(messages[number])
         notes.at(None)
         self._known = list(messages)
-        return self._texts
+        return self._finished()
 
     def fits(self, messages: Sequence[Message]) -> bool:
         """Tell whether the messages begin with those that were written."""
@@ -55,6 +57,10 @@ class MessageWriter(ABC):
     @abstractmethod
     def _write(self, message: Message) -> Iterable[str]:
         """Yield the texts that a message becomes."""
+
+    def _finished(self) -> Sequence[str]:
+        """Return all texts, where the last one needs an end that a longer one has not."""
+        return self._texts
 
 
 _WriterT = TypeVar("_WriterT", bound=MessageWriter)
