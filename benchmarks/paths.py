@@ -113,7 +113,7 @@ def _of_core() -> list[Path]:
     rounds = Agent(alone.Ready(ready), tools=[alone.add_async])
     plain = alone.RUNS * alone.ROUNDS
     call = ToolCall("call_1", "add_up", json.dumps({"a": 1, "b": 2}))
-    messages = conversation("responses", TURNS)
+    messages = interfaces.conversation("responses", TURNS)
     document = messages_to_json(messages)
     data = json.loads(document)
     read, written = "floor: json.loads of it", "floor: json.dumps of it"
@@ -341,21 +341,11 @@ def _split(interface: Protocol, number: int) -> Work:
     return work
 
 
-def conversation(interface: Protocol, turns: int) -> list[Message]:
-    """Return a conversation whose replies have ids of their own.
-
-    One that stands there twice would not be sent as the service wrote it.
-    """
-    read, text = codec(interface).decode_body, body(interface, "text")
-    out = interfaces.conversation(interface, turns)
-    for number in range(turns):
-        out[4 * number + 3] = read(text.replace(b"0999", b"1%03d" % number))
-    return out
-
-
 def _fresh(interface: Protocol, number: int) -> Work:
     """Send histories that no request held before."""
-    histories = [_asking(conversation(interface, TURNS)) for _ in range(number)]
+    histories = [
+        _asking(interfaces.conversation(interface, TURNS)) for _ in range(number)
+    ]
     handing = _whole(body(interface, "text"))
     provider = handing.provider(interface)
 
@@ -369,7 +359,7 @@ def _fresh(interface: Protocol, number: int) -> Work:
 
 def _grown(interface: Protocol, number: int) -> Work:
     """Send a history, then the same with one turn more each time, as a run does."""
-    history = conversation(interface, TURNS + number + 1)
+    history = interfaces.conversation(interface, TURNS + number + 1)
     handing = _whole(body(interface, "text"))
     provider = handing.provider(interface)
 
@@ -385,7 +375,7 @@ def _grown(interface: Protocol, number: int) -> Work:
 def _dumped(interface: Protocol, number: int) -> Work:
     """Write the same body as the standard library does, read the same reply."""
     handing = _whole(body(interface, "text"))
-    request = ModelRequest(_asking(conversation(interface, TURNS)))
+    request = ModelRequest(_asking(interfaces.conversation(interface, TURNS)))
     asyncio.run(handing.provider(interface).invoke(request))
     data: Any = json.loads(handing.sent)
     reply = body(interface, "text")

@@ -171,14 +171,18 @@ async def plain_rounds() -> None:
         check(len(messages) == 2 * ROUNDS + 2)
 
 
-async def plain_deltas() -> None:
-    """Take the same deltas as bare Python."""
+def plain_deltas() -> Callable[[], Awaitable[None]]:
+    """Return a loop that takes the same deltas as bare Python."""
     ready = Ready([AssistantMessage("")], DELTAS)
-    parts: list[str] = []
-    async for event in ready.stream(ModelRequest([UserMessage("Tell.")])):
-        if type(event) is TextDelta:
-            parts.append(event.text)
-    check(len("".join(parts)) > DELTAS)
+
+    async def take() -> None:
+        parts: list[str] = []
+        async for event in ready.stream(ModelRequest([UserMessage("Tell.")])):
+            if type(event) is TextDelta:
+                parts.append(event.text)
+        check(len("".join(parts)) > DELTAS)
+
+    return take
 
 
 def check(fine: bool) -> None:
@@ -265,7 +269,7 @@ def main() -> None:
         "round_async": (rounds(add_async), ROUNDS * RUNS),
         "round_inline": (rounds(add_inline), ROUNDS * RUNS),
         "round_thread": (rounds(add_on_thread), ROUNDS * RUNS),
-        "delta_plain": (plain_deltas, DELTAS),
+        "delta_plain": (plain_deltas(), DELTAS),
         "delta": (deltas(), DELTAS),
     }
     figures = in_turn(cases)

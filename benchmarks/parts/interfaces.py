@@ -85,7 +85,9 @@ def conversation(interface: str, turns: int, first: int = 0) -> list[Message]:
 
     Every message is an object of its own, made now, so nothing kept for one helps.
     """
-    read = codec(interface).decode_body
+    # Each reply has an id of its own: one that stands there twice would not be sent as
+    # the service wrote it.
+    read, text = codec(interface).decode_body, body(interface, "text")
     out: list[Message] = []
     for number in range(first, first + turns):
         call = read(body(interface, "tools", number + 1, number))
@@ -96,7 +98,7 @@ def conversation(interface: str, turns: int, first: int = 0) -> list[Message]:
             UserMessage(f"{number}: {QUESTION}"),
             call,
             ToolMessage(call_id=asked.call_id, tool_name=TOOL, tool_output=result),
-            read(body(interface, "text")),
+            read(text.replace(b"0999", b"1%03d" % number)),
         ]
     return out
 
