@@ -67,7 +67,9 @@ def test_histories_are_sent_as_the_service_wrote_them() -> None:
     """A reply that stands in a history twice is not; it would be another path."""
     paths: Any = importlib.import_module("benchmarks.paths")
     handing = paths._whole(paths.body("responses", "text"))
-    request = paths.ModelRequest(paths._asking(paths.conversation("responses", 40)))
+    request = paths.ModelRequest(
+        paths._asking(paths.interfaces.conversation("responses", 40))
+    )
     asyncio.run(handing.provider("responses").invoke(request))
     assert handing.sent.count(b'"annotations"') == 40
 
