@@ -10,6 +10,7 @@ from lighter_core import (
     AssistantMessage,
     Message,
     ModelError,
+    ModelRequest,
     SystemMessage,
     ToolCall,
     ToolMessage,
@@ -279,3 +280,13 @@ def test_a_faulty_history_is_refused_with_its_first_problem() -> None:
         " every service refuses such a history; pass it through"
         " lighter_core.repair_history first, or let Agent.run do so"
     )
+
+
+def test_subclasses_of_messages_are_messages():
+    class Tagged(UserMessage):
+        """A user's own kind."""
+
+    history = [Tagged("a"), AssistantMessage("b"), Tagged("c")]
+    assert check_history(history) == []
+    assert repair_history(history).messages == history
+    assert ModelRequest(history).messages == history

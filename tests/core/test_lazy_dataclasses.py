@@ -127,6 +127,8 @@ def test_subclasses():
     plain = Plain(1)
     plain.more = 2  # it has a dict, and this is none of the fields
     assert (plain.more, plain.x) == (2, 1)
+    del plain.more
+    assert not hasattr(plain, "more")
     with pytest.raises(dataclasses.FrozenInstanceError):
         plain.x = 2
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -65,8 +65,6 @@ def unfinished(
     gives its own with a later reply. Anything else that is said in between ends the
     turn: then the service refuses the call without a result.
     """
-    if not any(has_hosted(message) for message in messages):
-        return set()
     broken: set[int] = set()
     waiting: set[str] = set()
     chain: list[int] = []
