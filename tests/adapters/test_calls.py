@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lighter_core import ToolCall
-from lighter_core.adapters import is_object, object_text
+from lighter_core.adapters import arguments_text, is_object
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ def test_arguments_are_read_alike_each_time(arguments, good, text):
     call = ToolCall("c", "t", arguments)
     for _ in range(2):
         assert is_object(call) is good
-        assert object_text(call) == text
+        assert arguments_text(call) == text
     assert call == ToolCall("c", "t", arguments)

@@ -15,6 +15,7 @@ from lighter_core import (
 from lighter_core.adapters import (
     MessageWriter,
     ReplayNotes,
+    arguments_text,
     as_object,
     dump_json,
     elements,
@@ -22,7 +23,6 @@ from lighter_core.adapters import (
     loss_of,
     normal_call_id,
     normal_tool_name,
-    object_text,
 )
 
 from ._blocks import THOUGHTS, rewritten, sent_and_container
@@ -236,7 +236,7 @@ class Turns(MessageWriter):
         return blocks
 
     def _input(self, call: ToolCall, part: str) -> str:
-        text = object_text(call)
+        text = arguments_text(call)
         if text is not None:
             return text
         self._notes.add(_RAW_INPUT, "rewritten", part=part)

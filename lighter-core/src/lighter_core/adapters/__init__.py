@@ -44,7 +44,7 @@ from ._answers import (
     ask_in_words,
 )
 from ._bodies import body_object, json_values_only
-from ._calls import is_object, normal_call_id, normal_tool_name, object_text
+from ._calls import arguments_text, is_object, normal_call_id, normal_tool_name
 from ._codec import Codec, Decoder, LateDecoder
 from ._connection import Connection, SDKClient
 from ._exchange import Exchange
@@ -119,6 +119,7 @@ __all__ = [
     "answer_events",
     "answer_name",
     "answer_of",
+    "arguments_text",
     "as_list",
     "as_object",
     "ask_by_tool",
@@ -156,7 +157,6 @@ __all__ = [
     "normal_call_id",
     "normal_tool_name",
     "note",
-    "object_text",
     "plain",
     "redact",
     "require_valid_history",

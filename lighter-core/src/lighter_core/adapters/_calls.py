@@ -8,7 +8,7 @@ from .._json import clean_text, dump_json, load_json
 from ..messages import ToolCall
 from ._raw import as_object
 
-__all__ = ["is_object", "normal_call_id", "normal_tool_name", "object_text"]
+__all__ = ["arguments_text", "is_object", "normal_call_id", "normal_tool_name"]
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
@@ -40,7 +40,7 @@ def is_object(call: ToolCall) -> bool:
     return _read(call)[0]
 
 
-def object_text(call: ToolCall) -> str | None:
+def arguments_text(call: ToolCall) -> str | None:
     """Return a call's arguments as the JSON text of an object; blank is `{}`.
 
     It can be written as UTF-8. `None` when they are no object, and for numbers that
