@@ -261,6 +261,21 @@ def test_surrogate_halves_meet():
     assert got.native.items.encode()
 
 
+@pytest.mark.parametrize(("kind", "between"), [("text", ""), ("thinking", "\n\n")])
+@pytest.mark.parametrize(("next_", "clean"), [("B", "B"), ("\ude00B", "\ufffdB")])
+def test_half_a_character_at_the_end_of_a_block_ends_there(kind, between, next_, clean):
+    """The other half in another block belongs to another text; each is replaced."""
+    blocks = [text("")] * 2 if kind == "text" else [thinking("", "")] * 2
+    events = [started()]
+    for number, words in enumerate(("A\ud83d", next_)):
+        piece = delta(number, f"{kind}_delta", **{kind: words})
+        events += [begin(number, blocks[number]), piece, stop(number)]
+    shown, got = decode(sse([*events, *end()], ascii_only=True))
+    whole = got.content if kind == "text" else got.reasoning
+    assert whole == f"A\ufffd{between}{clean}"
+    assert "".join(each.text for each in shown) == whole
+
+
 def test_signatures_citations_and_summaries_are_assembled():
     """KF-068: what arrives in deltas of its own belongs to the block."""
     cited = {"type": "char_location", "cited_text": "x", "start_char_index": 0}

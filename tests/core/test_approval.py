@@ -646,6 +646,14 @@ async def test_a_gate_whose_reason_is_no_text_fails_the_run() -> None:
     assert desk.done == []
 
 
-def test_a_paused_run_of_the_least_comes_back() -> None:
-    paused = PausedRun(**PAUSED)
-    assert PausedRun.from_json(paused.to_json()) == paused
+@pytest.mark.parametrize(
+    "decided",
+    [{}, {"c1": True}, {"c1": False}, {"c1": "not now"}, {"c1": WAITS}],
+    ids=["nothing", "yes", "no", "words", "call"],
+)
+def test_a_paused_run_of_the_least_comes_back(decided: Any) -> None:
+    """With what was decided about calls that have not had their turn."""
+    paused = PausedRun(**PAUSED, decided=decided)
+    read = PausedRun.from_json(paused.to_json())
+    assert read == paused
+    assert read.decided == decided

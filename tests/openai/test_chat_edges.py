@@ -134,3 +134,43 @@ def test_half_a_character_at_the_end_of_arguments_is_shown_as_it_is_kept() -> No
     assert "".join(pieces) == made.arguments
     assert made.arguments.startswith('{"a": "')
     made.arguments.encode()
+
+
+def test_what_else_a_function_says_in_pieces_goes_back() -> None:
+    """Services that sign a call do it beside its name; null takes nothing back."""
+    _, message = decode(
+        call_chunk(id="c1", function={"name": "add", "signature": "s", "x": None}),
+        call_chunk(function={"arguments": "{}", "signature": None}),
+        chunk({}, "tool_calls"),
+    )
+    (entry,) = native(message)["tool_calls"]
+    assert entry["function"] == {"signature": "s", "name": "add", "arguments": "{}"}
+
+
+def test_fields_that_say_nothing_are_not_sent_back() -> None:
+    """Many servers write every field that they know into each piece."""
+    _, message = decode(
+        chunk({"content": "Hi", "refusal": "", "annotations": [], "audio": {}}),
+        chunk({"citations": ["a"]}, "stop"),
+    )
+    assert native(message) == {
+        "role": "assistant",
+        "content": "Hi",
+        "citations": ["a"],
+    }
+
+
+def test_entries_that_are_no_objects_stay_as_they_came() -> None:
+    """Between pieces of an entry one ends it: what follows begins another."""
+    entry = {"index": 0, "type": "reasoning.text"}
+    _, message = decode(
+        chunk({"reasoning_details": [{**entry, "text": "a"}, "odd", 5]}),
+        chunk({"reasoning_details": [{**entry, "text": "b"}]}),
+        chunk({"content": "Hi"}, "stop"),
+    )
+    assert native(message)["reasoning_details"] == [
+        {**entry, "text": "a"},
+        "odd",
+        5,
+        {**entry, "text": "b"},
+    ]

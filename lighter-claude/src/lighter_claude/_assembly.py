@@ -39,20 +39,11 @@ class Shown:
             return ""
         shown = self._joiner.feed(piece) if number == self._current else ""
         if number != self._current:
-            shown = self.finish()
+            shown = self._joiner.finish()  # half of a character without its other half
             if self._current is not None:
                 shown += self._separator
             self._current = number
             shown += self._joiner.feed(piece)
-        if shown:
-            self.text.append(shown)
-        return shown
-
-    def finish(self) -> str:
-        """Return what was held back: half of a character without its other half."""
-        return self._keep(self._joiner.finish())
-
-    def _keep(self, shown: str) -> str:
         if shown:
             self.text.append(shown)
         return shown
