@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sqlite3
 from pathlib import Path
 
 import psycopg
@@ -56,6 +57,66 @@ async def test_the_store_keeps_its_statements_to_itself(place: str) -> None:
             timeout = connection.execute(text("SHOW lock_timeout")).scalar()
             assert timeout == "0"
     engine.dispose()
+
+
+async def test_connections_to_sqlite_keep_their_settings_too(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'x.db'}", pool_size=1)
+    asked = ("busy_timeout", "foreign_keys")
+
+    def settings() -> list[object]:
+        with engine.connect() as connection:
+            return [
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in asked
+            ]
+
+    before = settings()
+    async with SQLAlchemyStore(engine, timeout=1.5) as store:
+        await store.append("chat", HELLO, after=None)
+        assert settings() == before == [5000, 0]
+    engine.dispose()
+
+
+def hold(path: Path, statement: str) -> sqlite3.Connection:
+    """Another program's connection that has begun something."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute(statement)
+    return other
+
+
+@pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+@pytest.mark.parametrize("made", [True, False], ids=["made", "new"])
+async def test_another_writer_of_the_file_is_waited_for(
+    tmp_path: Path, statement: str, made: bool
+) -> None:
+    """At the first operation too, where SQLite switches to WAL without waiting."""
+    path = tmp_path / "x.db"
+    async with SQLAlchemyStore(f"sqlite:///{path}", timeout=30) as store:
+        if made:
+            await store.append("other", HELLO, after=None)
+        other = hold(path, statement)
+        waiting = asyncio.create_task(store.append("chat", HELLO, after=None))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        other.close()
+        await waiting
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["made", "new"])
+async def test_a_writer_of_the_file_that_does_not_end_is_named(
+    tmp_path: Path, made: bool
+) -> None:
+    path = tmp_path / "x.db"
+    async with SQLAlchemyStore(f"sqlite:///{path}", timeout=0.1) as store:
+        if made:
+            await store.append("other", HELLO, after=None)
+        other = hold(path, "BEGIN EXCLUSIVE")
+        async with asyncio.timeout(4):  # the driver's own bound is 5 seconds
+            error = await error_of(store.append("chat", HELLO, after=None))
+        assert error.code == "locked"
+        assert "another writer" in str(error)
+        other.close()
+        await store.append("chat", HELLO, after=None)
 
 
 async def test_a_store_in_memory_of_sqlite() -> None:

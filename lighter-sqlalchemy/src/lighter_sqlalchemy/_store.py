@@ -15,7 +15,7 @@ from lighter_core.sessions.faults import sqlite_fault, sqlstate_fault
 from lighter_core.sessions.sql import MIGRATIONS, Connection, SQLStore, steps_from
 from lighter_core.sessions.workers import Workers
 
-from ._transaction import Transaction, begin
+from ._transaction import Transaction, begin, use_wal
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -40,7 +40,8 @@ class SQLAlchemyStore(SQLStore):
         database: A URL, e.g. `"postgresql+psycopg://user@host/name"`, or an engine of
             yours, which stays open when the store is closed.
         connections: How many statements may run at once; SQLite takes one.
-        timeout: Seconds to wait for another writer of the same session.
+        timeout: Seconds to wait for another writer of the same session; of any session
+            in SQLite.
 
     Raises:
         ValueError: For an asynchronous driver, or another kind of database.
@@ -120,8 +121,7 @@ class SQLAlchemyStore(SQLStore):
         if self._ready:
             return
         if self._engine.dialect.name == "sqlite":
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            use_wal(self._engine, self._timeout)
         with begin(self._engine, self._timeout, write=False) as transaction:
             version = _version(transaction)
             steps = steps_from(version, f"the session store {self._place}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 
 from sqlalchemy import Connection, Engine, TextClause, text
@@ -11,7 +12,9 @@ from sqlalchemy.exc import DBAPIError
 
 from lighter_core.sessions.sql import Values
 
-__all__ = ["Transaction", "begin"]
+__all__ = ["Transaction", "begin", "use_wal"]
+
+_PAUSE_SECONDS = 0.01
 
 
 class Transaction:
@@ -46,7 +49,7 @@ def begin(engine: Engine, timeout: float, *, write: bool) -> Generator[Transacti
     """Begin a transaction; commit it at the end, undo it after an exception."""
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
-            with _sqlite(connection, write=write):
+            with _sqlite(connection, timeout, write=write):
                 yield Transaction(connection, "")
             return
         # Writers lock the session's row and look again: that needs no higher level.
@@ -59,15 +62,51 @@ def begin(engine: Engine, timeout: float, *, write: bool) -> Generator[Transacti
 
 
 @contextmanager
-def _sqlite(connection: Connection, *, write: bool) -> Generator[None]:
+def _sqlite(connection: Connection, timeout: float, *, write: bool) -> Generator[None]:
     """Begin by hand: left to itself the driver begins too late for a lock."""
     connection.execution_options(isolation_level="AUTOCOMMIT")
-    connection.exec_driver_sql("PRAGMA foreign_keys=ON")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    with _setting(connection, "foreign_keys", 1), _waiting(connection, timeout):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+        try:
+            yield
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            with suppress(DBAPIError):  # some errors end the transaction by themselves
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+
+
+def use_wal(engine: Engine, timeout: float) -> None:
+    """Switch to WAL; SQLite itself does not wait for others who switch just now.
+
+    Raises:
+        sqlalchemy.exc.DBAPIError: When others hold the file for longer.
+    """
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            with engine.connect() as connection, _waiting(connection, timeout):
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except DBAPIError as error:
+            name = getattr(error.orig, "sqlite_errorname", None) or ""
+            if not name.startswith("SQLITE_BUSY") or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _waiting(connection: Connection, timeout: float) -> AbstractContextManager[None]:
+    return _setting(connection, "busy_timeout", max(1, int(timeout * 1000)))
+
+
+@contextmanager
+def _setting(connection: Connection, name: str, value: int) -> Generator[None]:
+    """Give a connection a setting, and its own again at the end."""
+    before = connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+    connection.exec_driver_sql(f"PRAGMA {name}={value}")
     try:
         yield
-        connection.exec_driver_sql("COMMIT")
-    except BaseException:
-        with suppress(DBAPIError):  # some errors end the transaction by themselves
-            connection.exec_driver_sql("ROLLBACK")
-        raise
+    finally:
+        with suppress(DBAPIError):  # a broken connection is not kept
+            connection.exec_driver_sql(f"PRAGMA {name}={before}")
