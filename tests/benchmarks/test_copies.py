@@ -32,6 +32,8 @@ from lighter_core.adapters import EventStreamSplitter
 
 SIZE = 20_000
 DELTAS = 40
+FRAGMENTS = 4_000
+JOINED = 8 * FRAGMENTS  # characters of all of them
 each = pytest.mark.parametrize("interface", INTERFACES, ids=lambda each: each.name)
 
 
@@ -144,6 +146,52 @@ def test_a_copy_too_many_in_a_decoder_is_noticed(interface: Interface) -> None:
 
     assert not decoded(interface, "text", keeping).within(kept=1.5, most=9)
     assert not decoded(interface, "text", passing).within(kept=9, most=1.5)
+
+
+def late(interface: Interface, kind: str, feed: Callable[..., Any]) -> float:
+    """Bytes that a small delta takes when thousands came before it."""
+    pieces = [f"{number:08}" for number in range(FRAGMENTS)]
+    if kind == "text":
+        events = text_events(interface.name, pieces)
+    else:
+        pieces[:2], pieces[-1] = ['{"text":', '"1234567'], '123456"}'
+        events = argument_events(interface.name, "note", pieces)
+    delta = TextDelta if kind == "text" else ToolCallDelta
+    provider = interface.provider(
+        api_key="key", model_id="test", base_url="http://127.0.0.1:9"
+    )
+    decoder, most = provider._codec(ASK).decoder(), []
+    with tracing():
+        for data in events:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            shown = any(type(event) is delta for event in feed(decoder, data))
+            if shown:
+                most.append(tracemalloc.get_traced_memory()[1] - before)
+    assert len(most) >= FRAGMENTS - 2
+    return statistics.median(most[-FRAGMENTS // 4 :])
+
+
+@each
+@pytest.mark.parametrize("kind", ["text", "arguments"])
+def test_a_small_delta_costs_the_same_late_in_a_long_reply(
+    interface: Interface, kind: str
+) -> None:
+    """KF-107: what came before is not joined again: that would be quadratic."""
+    assert late(interface, kind, lambda decoder, data: decoder.feed(data)) < JOINED / 8
+
+
+def test_joining_at_each_delta_is_noticed() -> None:
+    """As a reader does that keeps the text so far."""
+    text = ""
+
+    def joining(decoder: Any, data: bytes) -> Any:
+        nonlocal text
+        events = decoder.feed(data)
+        text = "".join([text, *[getattr(event, "text", "") for event in events]])
+        return events
+
+    assert late(INTERFACES[0], "text", joining) > JOINED / 2
 
 
 async def streamed(interface: Interface) -> Copies:

@@ -31,6 +31,7 @@ class Fault:
 _OWN = re.compile(r"test_(KF_\d{3})_")
 _STEMS = {
     "A": "openai/test_openai_agent.py",
+    "B": "benchmarks/test_copies.py",
     "CA": "claude/test_claude_agent.py",
     "CC": "claude/test_claude_clients.py",
     "CD": "claude/test_claude_decode.py",
@@ -779,6 +780,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault(
         107,
         "long replies are read in linear time",
+        "B:small_delta_costs_the_same_late_in_a_long_reply",
         "CD:long_replies_are_not_decoded_in_quadratic_time",
         "D:long_replies_are_not_decoded_in_quadratic_time",
         "K:long_replies_are_not_decoded_in_quadratic_time",
