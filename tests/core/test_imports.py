@@ -93,6 +93,7 @@ LAYERS = {
     "adapters._connection": 9,
     "adapters._exchange": 9,
     "adapters._faults": 9,
+    "adapters._lanes": 9,
     "adapters._losses": 9,
     "adapters._making": 9,
     "adapters._opening": 9,

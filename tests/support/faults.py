@@ -780,7 +780,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault(
         107,
         "long replies are read in linear time",
-        "B:small_delta_costs_the_same_late_in_a_long_reply",
+        "B:a_small_delta_costs_the_same_late_in_a_long_reply",
         "CD:long_replies_are_not_decoded_in_quadratic_time",
         "D:long_replies_are_not_decoded_in_quadratic_time",
         "K:long_replies_are_not_decoded_in_quadratic_time",

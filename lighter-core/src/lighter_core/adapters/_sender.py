@@ -6,12 +6,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from .._clients import ClientPool, import_sdk
 from .._closing import Owned
 from ._connection import Connection, SDKClient
+from ._lanes import Lanes
 from ._retries import pause_before_retry
 from ._transport import Transport, load_certificates, make_transport
 
@@ -25,6 +27,7 @@ _LOOK_BYTES = 65_536
 _LOOK_SECONDS = 2.0
 _SDK_RETRIES = 2  # what the SDKs do when nothing else is said
 _MARGIN_SECONDS = 0.5
+_POOL_SECONDS = 600.0  # how long the SDKs wait for a free connection
 _closing: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly only
 
 
@@ -79,13 +82,17 @@ class Sender(ABC):
         # A transport's own timeout bounds each of its steps, and nothing as a whole.
         bound = isinstance(self._timeout, int | float)
         self._seconds = float(cast("float", self._timeout)) if bound else None
+        self._wait = cast("float | None", getattr(self._timeout, "pool", _POOL_SECONDS))
         self._max_retries = connection.max_retries
         client = connection.client
         # Headers of one request are in the DEBUG log of some SDKs, a client's are not.
         if client is not None and self.headers:
             client = client.with_options(default_headers=dict(self.headers))
         self._given = client
-        self._pool: ClientPool[SDKClient] = ClientPool(self.make, self._close)
+        self._fixed: Lanes | None = None
+        if client is not None:
+            self._fixed = Lanes(lambda: client, self._close, spread=False)
+        self._pool: ClientPool[Lanes] = ClientPool(self._lanes, Lanes.aclose)
 
     @abstractmethod
     def make(self) -> SDKClient:
@@ -117,11 +124,11 @@ class Sender(ABC):
         Raises:
             Exception: Whatever the SDK raises at last; `TimeoutError` at the bound.
         """
-        client = self._pool.known() or await self._client()
+        lanes = self._pool.known() or await self._clients()
         if self._seconds is None:
-            return await self._attempts(client, body, stream=stream)
+            return await self._attempts(lanes, body, stream=stream)
         async with asyncio.timeout(self._seconds + _MARGIN_SECONDS):
-            return await self._attempts(client, body, stream=stream)
+            return await self._attempts(lanes, body, stream=stream)
 
     async def warm_up(self) -> None:
         """Import the SDK and make the running loop's client, as the first request does.
@@ -131,22 +138,26 @@ class Sender(ABC):
         Raises:
             Exception: Whatever importing the SDK or making its client raises.
         """
-        await self._client()
+        await self._clients()
 
-    async def _client(self) -> SDKClient:
+    def _lanes(self) -> Lanes:
+        spread = self.http_client is None and self._transport == "httpx2"
+        return Lanes(self.make, self._close, spread=spread)
+
+    async def _clients(self) -> Lanes:
         await import_sdk(self.sdk)
-        if self._given is not None:
-            return self._given
+        if self._fixed is not None:
+            return self._fixed
         if self.http_client is None:
             await load_certificates()
         return await self._pool.get()
 
-    async def _attempts(self, client: SDKClient, body: bytes, *, stream: bool) -> Reply:
+    async def _attempts(self, lanes: Lanes, body: bytes, *, stream: bool) -> Reply:
         started = asyncio.get_running_loop().time()
         taken = 0
         while True:
             try:
-                return await self._attempt(client, body, taken, stream=stream)
+                return await self._attempt(lanes, body, taken, stream=stream)
             except Exception as err:
                 pause = pause_before_retry(err, self.sdk, taken)
                 if pause is None or taken >= self.max_retries:
@@ -158,7 +169,7 @@ class Sender(ABC):
             await asyncio.sleep(pause)
 
     async def _attempt(
-        self, client: SDKClient, body: bytes, taken: int, *, stream: bool
+        self, lanes: Lanes, body: bytes, taken: int, *, stream: bool
     ) -> Reply:
         import httpx2
 
@@ -166,14 +177,19 @@ class Sender(ABC):
         if taken:  # as the SDKs count them
             headers = cast("dict[str, object]", options["headers"])
             options["headers"] = {**headers, "x-stainless-retry-count": str(taken)}
-        response = await cast("_Poster", client.post)(
-            self._address,
-            cast_to=httpx2.Response,
-            content=body,
-            options=options,
-            stream=True,
-        )
-        return Reply(response, self.request_id_header)
+        lane = await lanes.take(self._wait)
+        try:
+            response = await cast("_Poster", lane.client.post)(
+                self._address,
+                cast_to=httpx2.Response,
+                content=body,
+                options=options,
+                stream=True,
+            )
+        except BaseException:
+            lanes.give(lane)
+            raise
+        return Reply(response, self.request_id_header, partial(lanes.give, lane))
 
     def _options(self, *, stream: bool) -> dict[str, object]:
         accept = "text/event-stream" if stream else "application/json"
@@ -196,9 +212,20 @@ class Reply:
     """A reply whose bytes are read one piece after the other.
 
     Always end with `aclose`: it gives the connection back, or closes it.
+
+    Args:
+        response: Whose bytes wait.
+        request_id_header: Where the service names the request.
+        released: Called once when the connection is given back or closed.
     """
 
-    def __init__(self, response: httpx2.Response, request_id_header: str) -> None:
+    def __init__(
+        self,
+        response: httpx2.Response,
+        request_id_header: str,
+        released: Callable[[], None] | None = None,
+    ) -> None:
+        self._released = released
         headers = response.headers
         self._response = response
         # What is not encoded needs no decoder, which costs about as much as reading;
@@ -280,7 +307,8 @@ class Reply:
     async def aclose(self) -> None:
         """Release the connection, also when the caller is cancelled meanwhile."""
         if self._plain and self._response.is_closed:
-            return  # its iterator has ended, and released the connection
+            self._release()  # its iterator has ended, and given the connection back
+            return
         task = asyncio.create_task(self._finish())
         _closing.add(task)
         task.add_done_callback(_closing.discard)
@@ -291,3 +319,9 @@ class Reply:
             await self._pieces.aclose()
         with suppress(Exception):
             await self._response.aclose()
+        self._release()
+
+    def _release(self) -> None:
+        released, self._released = self._released, None
+        if released is not None:
+            released()
