@@ -27,13 +27,13 @@ from .measuring import measure_alone, measure_cell, service
 from .work import scenario
 
 SCENARIOS = {  # how often the work is done in one turn
-    "text": 20,
-    "tools-10": 3,
-    "tools-40": 1,
-    "stream-2000": 1,
-    "paced-200": 1,
-    "history-160": 5,
-    "200x3": 1,
+    "text": (20, 8),
+    "tools-10": (2, 4),
+    "tools-40": (1, 1),
+    "stream-2000": (1, 4),
+    "paced-200": (1, 2),
+    "history-160": (3, 3),
+    "200x3": (1, 1),
 }
 ALONE = "alone"
 PROTOCOLS = ("responses", "chat", "messages")
@@ -93,8 +93,8 @@ def measure(asked: argparse.Namespace, found: dict[str, Any], *, kept: bool) -> 
             asked_for = [*names, *_speaking(peers, protocol)]
             with turns.started(asked_for, protocol, url) as running:
                 for name in measured:
-                    times = SCENARIOS.get(name, 1)
-                    taken = measure_cell(running, name, times, asked.turns)
+                    times, slices = SCENARIOS.get(name, (1, 1))
+                    taken = measure_cell(running, name, times, asked.turns, slices)
                     figures.put(found, protocol, name, taken)
                     if kept:
                         figures.write(found)

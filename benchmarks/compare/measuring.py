@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -34,31 +35,52 @@ def service() -> Iterator[str]:
 
 
 def measure_cell(
-    running: Sequence[Running], scenario: str, times: int, turns: int
+    running: Sequence[Running], scenario: str, times: int, turns: int, slices: int = 1
 ) -> dict[str, Any]:
     """Return each runner's figures turn by turn, or the reason why it is left out.
 
     Where the SDK is among the runners, each figure has its ratio to the SDK's of the same
     turn. Where the SDK fails there is nothing to compare with: then all are left out.
+
+    Args:
+        running: Who is measured.
+        scenario: With what.
+        times: How often a runner does the work before the next one's turn.
+        turns: How many figures each gets.
+        slices: From how many such short pieces of work, A B C A B C, a figure is made:
+            what else the machine does for a while makes all of them longer.
     """
     taken: dict[str, Any] = {each.name: [] for each in running}
     for _ in range(turns):
-        base: float | None = None
-        for each in running:
-            if isinstance(taken[each.name], str):
-                continue
-            found = each.measure(scenario, times)
-            if "left_out" in found:
-                taken[each.name] = found["left_out"]
-                continue
-            if each.name == BASE:
-                base = found["cpu"]
-            if base is not None:
-                found["ratio"] = found["cpu"] / base
-            taken[each.name].append(found)
+        pieces: dict[str, list[dict[str, Any]]] = {each.name: [] for each in running}
+        for _ in range(slices):
+            for each in running:
+                if isinstance(taken[each.name], str):
+                    continue
+                found = each.measure(scenario, times)
+                if "left_out" in found:
+                    taken[each.name] = found["left_out"]
+                else:
+                    pieces[each.name].append(found)
+        for name, found_pieces in pieces.items():
+            if not isinstance(taken[name], str):
+                taken[name].append(_together(found_pieces))
+        if isinstance(taken.get(BASE), list):
+            base = taken[BASE][-1]["cpu"]
+            for figures in taken.values():
+                if not isinstance(figures, str):
+                    figures[-1]["ratio"] = figures[-1]["cpu"] / base
     if isinstance(taken.get(BASE), str):
         return dict.fromkeys(taken, f"no SDK to compare with: {taken[BASE]}")
     return taken
+
+
+def _together(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "cpu": statistics.mean(each["cpu"] for each in pieces),
+        "wall": statistics.mean(each["wall"] for each in pieces),
+        "peak_mb": max(each["peak_mb"] for each in pieces),
+    }
 
 
 def measure_alone() -> dict[str, float]:
