@@ -26,13 +26,14 @@ from . import environments, figures, page, turns
 from .measuring import measure_alone, measure_cell, service
 from .work import scenario
 
-SCENARIOS = {  # how often the work is done in one turn
-    "text": (20, 8),
-    "tools-10": (2, 4),
+# How often the work is done at a time: enough for caches to be warm; how often in a turn.
+SCENARIOS = {
+    "text": (100, 3),
+    "tools-10": (8, 2),
     "tools-40": (1, 1),
     "stream-2000": (1, 4),
     "paced-200": (1, 2),
-    "history-160": (3, 3),
+    "history-160": (20, 2),
     "200x3": (1, 1),
 }
 ALONE = "alone"
