@@ -52,20 +52,9 @@ def measure_cell(
     """
     taken: dict[str, Any] = {each.name: [] for each in running}
     for _ in range(turns):
-        pieces: dict[str, list[dict[str, Any]]] = {each.name: [] for each in running}
-        for _ in range(slices):
-            for each in running:
-                if isinstance(taken[each.name], str):
-                    continue
-                found = each.measure(scenario, times)
-                if "left_out" in found:
-                    taken[each.name] = found["left_out"]
-                else:
-                    pieces[each.name].append(found)
-        for name, found_pieces in pieces.items():
-            if not isinstance(taken[name], str):
-                taken[name].append(_together(found_pieces))
-        if isinstance(taken.get(BASE), list):
+        for each, found in _turn(running, taken, scenario, times, slices):
+            taken[each] = found if isinstance(found, str) else [*taken[each], found]
+        if not isinstance(taken.get(BASE, ""), str):
             base = taken[BASE][-1]["cpu"]
             for figures in taken.values():
                 if not isinstance(figures, str):
@@ -73,6 +62,24 @@ def measure_cell(
     if isinstance(taken.get(BASE), str):
         return dict.fromkeys(taken, f"no SDK to compare with: {taken[BASE]}")
     return taken
+
+
+def _turn(
+    running: Sequence[Running],
+    taken: dict[str, Any],
+    scenario: str,
+    times: int,
+    slices: int,
+) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """Give a figure for each runner that is not left out already, or why it is now."""
+    left = [each for each in running if not isinstance(taken[each.name], str)]
+    pieces: dict[str, list[dict[str, Any]]] = {each.name: [] for each in left}
+    for _ in range(slices):
+        for each in left:
+            pieces[each.name].append(each.measure(scenario, times))
+    for name, found in pieces.items():
+        wrong = [each["left_out"] for each in found if "left_out" in each]
+        yield name, wrong[0] if wrong else _together(found)
 
 
 def _together(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
