@@ -99,7 +99,7 @@ def tool_call(block: Block) -> ToolCall:
         raise ShapeError("a tool call has no id or no name")
     if as_object(block.value.get("input")) is None:
         raise ShapeError("the input of a tool call is no JSON object")
-    arguments = clean_text(member_text(block.text, "input"))
+    arguments = clean_text(member_text(block.text, "input", block.value))
     return ToolCall(clean_text(id_), clean_text(name), arguments)
 
 

@@ -12,9 +12,8 @@ from lighter_core.adapters import (
     bad_response,
     body_object,
     clean_text,
-    elements,
     integer_in,
-    member_text,
+    member_elements,
     seal_native,
 )
 
@@ -65,7 +64,7 @@ def decode_body(
 def _blocks(reply: Mapping[str, object], text: str) -> list[Block]:
     if as_list(reply.get("content")) is None:
         raise ShapeError("it has no array of content blocks")
-    found = elements(member_text(text, "content"))
+    found = member_elements(text, "content", reply)
     return [need_block(value, block_text) for value, block_text in found]
 
 

@@ -142,7 +142,7 @@ class StreamDecoder:
             number = len(self._blocks)
         if number in self._blocks:
             raise ShapeError(f"content block {number} began twice")
-        text = member_text(data.decode("utf-8"), "content_block")
+        text = member_text(data.decode("utf-8"), "content_block", event)
         begin = need_block(event.get("content_block"), text)
         block = OpenBlock(number, begin)
         self._blocks[number] = block
@@ -190,10 +190,10 @@ class StreamDecoder:
             case "input_json_delta":
                 return self._on_input(block, delta.get("partial_json"))
             case "citations_delta":
-                text = member_text(data.decode("utf-8"), "delta")
+                text = member_text(data.decode("utf-8"), "delta", event)
                 block.citations.append(member_text(text, "citation"))
             case "compaction_delta":
-                block.set_members(member_text(data.decode("utf-8"), "delta"))
+                block.set_members(member_text(data.decode("utf-8"), "delta", event))
             case _:
                 self.ignored += 1
         return []

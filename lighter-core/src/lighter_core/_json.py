@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NoReturn
 
 __all__ = [
@@ -62,10 +63,11 @@ class TextJoiner:
         return clean_text(rest)
 
 
-# Made once: making an encoder costs more than it takes to write a short text.
-_encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False
-).encode
+@lru_cache(maxsize=16)  # making one costs more than it takes to write a short text
+def _encoder(default: Callable[[object], object] | None) -> Callable[[object], str]:
+    return json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=default
+    ).encode
 
 
 def dump_json(
@@ -77,15 +79,7 @@ def dump_json(
         ValueError: For NaN, infinities and circular references.
         TypeError: For values without a JSON form, unless `default` gives one.
     """
-    if default is None:
-        return _encode(value)
-    return json.dumps(
-        value,
-        ensure_ascii=False,
-        separators=(",", ":"),
-        allow_nan=False,
-        default=default,
-    )
+    return _encoder(default)(value)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

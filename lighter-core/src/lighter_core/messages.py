@@ -6,9 +6,9 @@ for `tool_calls` and `content` are taken as tuples.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
+from json.encoder import encode_basestring_ascii as _quote
 from typing import Literal, TypeAlias
 
 from ._content import (
@@ -300,8 +300,13 @@ def are_messages(values: Iterable[object]) -> bool:
 def _seal(message: AssistantMessage) -> str:
     import hashlib
 
-    calls = [[c.call_id, c.tool_name, c.arguments] for c in message.tool_calls]
-    public = json.dumps([message.content, message.reasoning, calls])
+    calls = ", ".join(
+        f"[{_quote(c.call_id)}, {_quote(c.tool_name)}, {_quote(c.arguments)}]"
+        for c in message.tool_calls
+    )
+    thought = "null" if message.reasoning is None else _quote(message.reasoning)
+    # As `json.dumps` of lists writes it: seals in documents that are stored come from it.
+    public = f"[{_quote(message.content)}, {thought}, [{calls}]]"
     return hashlib.blake2b(public.encode("ascii"), digest_size=16).hexdigest()
 
 
@@ -332,4 +337,12 @@ def seal_native(
         items=items,
         seal=_seal(message),
     )
-    return replace(message, native=native)
+    if type(message) is not AssistantMessage:
+        return replace(message, native=native)
+    found = object.__new__(AssistantMessage)  # what `replace` would check is checked
+    put = object.__setattr__
+    for name in AssistantMessage.__dataclass_fields__:
+        put(found, name, getattr(message, name))
+    put(found, "native", native)
+    put(found, "_memo", True)  # it is intact
+    return found

@@ -13,6 +13,7 @@ from lighter_core.adapters import (
     bad_response,
     body_object,
     elements,
+    member_elements,
     member_text,
     members,
 )
@@ -104,7 +105,7 @@ def decode_chat_body(body: bytes, target: Target, turn: Turn) -> AssistantMessag
         raise bad_response(target, "it has no choice")
     finish = require_finish(choice.get("finish_reason"), choice, target)
     try:
-        text = _first_message(body.decode("utf-8"))
+        text = _first_message(body.decode("utf-8"), reply, choice)
         fields = {member.key: member for member in members(text)}
         return complete_message(
             _texts(fields),
@@ -118,10 +119,12 @@ def decode_chat_body(body: bytes, target: Target, turn: Turn) -> AssistantMessag
         raise bad_response(target, str(err)) from err
 
 
-def _first_message(text: str) -> str:
+def _first_message(
+    text: str, reply: Mapping[str, object], choice: Mapping[str, object]
+) -> str:
     """Return the JSON text of the first choice's message."""
-    choices = elements(member_text(text, "choices"))
-    message = member_text(choices[0][1], "message")
+    choices = member_elements(text, "choices", reply)
+    message = member_text(choices[0][1], "message", choice)
     if not message.startswith("{"):
         raise ShapeError("its choice has no message")
     return message

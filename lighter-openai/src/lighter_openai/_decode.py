@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lighter_core import AssistantMessage
 from lighter_core.adapters import (
@@ -12,8 +12,7 @@ from lighter_core.adapters import (
     bad_response,
     body_object,
     clean_text,
-    elements,
-    member_text,
+    member_elements,
     note,
     seal_native,
     short,
@@ -55,7 +54,7 @@ def decode_body(body: bytes, target: Target) -> AssistantMessage:
     response = body_object(body, target)
     require_completed(response, target, "completed")
     try:
-        items = items_in(body.decode("utf-8"))
+        items = items_in(body.decode("utf-8"), response)
         kinds: list[ReasoningKind] = [
             reasoning_kind(item) for item in items if item.type == "reasoning"
         ]
@@ -83,16 +82,20 @@ def require_completed(
         raise failed_reply(target, response, word)
 
 
-def items_in(text: str) -> list[Item]:
+def items_in(text: str, response: Mapping[str, object]) -> list[Item]:
     """Return the output items in a response object's JSON text.
+
+    Args:
+        text: The response object.
+        response: What was read from it.
 
     Raises:
         ShapeError: When there is no array of them, or one of them is no object.
     """
-    output = member_text(text, "output")
-    if not output.startswith("["):
+    if as_list(response.get("output")) is None:
         raise ShapeError("it has no array of output items")
-    return [need_item(value, item_text) for value, item_text in elements(output)]
+    found = member_elements(text, "output", response)
+    return [need_item(value, item_text) for value, item_text in found]
 
 
 def build_message(

@@ -171,7 +171,7 @@ class StreamDecoder:
         return _shown_reasoning(shown)
 
     def _on_item_done(self, event: Event, data: bytes) -> list[ProviderStreamEvent]:
-        item = need_item(event.get("item"), member_text(data.decode(), "item"))
+        item = need_item(event.get("item"), member_text(data.decode(), "item", event))
         slot = self._slots.find(event, item.value)
         slot.item = item
         if item.type == "message":
@@ -197,7 +197,7 @@ class StreamDecoder:
         if kind != "completed":
             response = {**response, "status": kind}
         require_completed(response, self._target, kind)
-        items, kinds, late = self._final_items(response, data)
+        items, kinds, late = self._final_items(response, event, data)
         message = build_message(items, kinds, response, self._target)
         events = [
             *_shown_reasoning(self._reasoning.finish(message.reasoning or "")),
@@ -208,7 +208,7 @@ class StreamDecoder:
         return events
 
     def _final_items(
-        self, response: dict[str, object], data: bytes
+        self, response: dict[str, object], event: Event, data: bytes
     ) -> tuple[list[Item], list[ReasoningKind], list[ProviderStreamEvent]]:
         """Return the items, from their own events unless the last event has more.
 
@@ -220,7 +220,7 @@ class StreamDecoder:
         if output is None and not items:
             raise ShapeError("it has no array of output items")
         if output is not None and len(output) > len(items):
-            items = items_in(member_text(data.decode(), "response"))
+            items = items_in(member_text(data.decode(), "response", event), response)
             by_id = {slot.id: slot for slot in self._slots.all if slot.id}
             ids = [str(item.value.get("id")) for item in items]
             slots = [by_id.pop(id_, Slot(-1, None, None)) for id_ in ids]

@@ -82,6 +82,7 @@ from ._raw import (
     fast_load,
     integer_in,
     is_empty,
+    member_elements,
     member_text,
     members,
 )
@@ -144,6 +145,7 @@ __all__ = [
     "loss_of",
     "make_provider",
     "map_schema",
+    "member_elements",
     "member_text",
     "members",
     "need_base_url",

@@ -37,6 +37,11 @@ class SDKClient(Protocol):
         ...
 
     @property
+    def timeout(self) -> object:
+        """How long its requests may take when nothing else is said."""
+        ...
+
+    @property
     def with_options(self) -> Callable[..., Any]:
         """Return a client with other options on the same connections."""
         ...

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from .._json import load_json
@@ -23,6 +24,7 @@ __all__ = [
     "fast_load",
     "integer_in",
     "is_empty",
+    "member_elements",
     "member_text",
     "members",
 ]
@@ -59,11 +61,11 @@ def as_list(value: object) -> list[object] | None:
 
 def integer_in(value: object, *keys: str) -> int:
     """Return the first of an object's members that is an integer, 0 without one."""
-    fields = as_object(value) or {}
-    for key in keys:
-        number = fields.get(key)
-        if isinstance(number, int) and not isinstance(number, bool):
-            return number
+    if isinstance(value, dict):
+        for key in keys:
+            number: object = value.get(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            if type(number) is int:  # `True` is none
+                return number
     return 0
 
 
@@ -83,9 +85,9 @@ def _value_at(text: str, position: int) -> tuple[object, int]:
         raise ValueError("the JSON is nested too deeply") from None
 
 
-def _open(text: str, bracket: str) -> int:
+def _open(text: str, bracket: str, start: int = 0) -> int:
     """Step behind the opening bracket and the space there."""
-    found = _BRACKET.match(text)
+    found = _BRACKET.match(text, start)
     if found is None or found[1] != bracket:
         raise ValueError(f"expected {bracket!r} at the begin")
     return found.end()
@@ -125,14 +127,23 @@ def members(text: str) -> list[Member]:
     return found
 
 
-def member_text(text: str, key: str) -> str:
+def member_text(text: str, key: str, parsed: Mapping[str, object] | None = None) -> str:
     """Return the JSON text of one member of an object; the last one counts.
 
     A missing one is `null`.
 
+    Args:
+        text: The object.
+        key: The member's name; without escapes, as in JSON text.
+        parsed: The object that was read from the text already, if it was: the member
+            is found sooner then.
+
     Raises:
         ValueError: When the text is no JSON object.
     """
+    start = _only(text, key, parsed)
+    if start is not None:
+        return text[start : _value_at(text, start)[1]]
     found = "null"
     position = _open(text, "{")
     ended = text.startswith("}", position)
@@ -150,13 +161,52 @@ def member_text(text: str, key: str) -> str:
     return found
 
 
-def elements(text: str) -> list[tuple[object, str]]:
-    """Return each element of the array that the text holds, with its own text.
+def _only(text: str, key: str, parsed: Mapping[str, object] | None) -> int | None:
+    """Return where the value of a member begins that is there, and no other of its name.
+
+    `None` when that cannot be told so easily: inner objects may have such a member too,
+    and a name may be written with escapes.
+    """
+    if parsed is None or key not in parsed or "\\u00" in text:
+        return None
+    named = _name(key)
+    found = named.search(text)
+    if found is None or named.search(text, found.end()) is not None:
+        return None
+    return found.end()
+
+
+@cache
+def _name(key: str) -> re.Pattern[str]:
+    """Return what finds a member's name; it ends where the value begins."""
+    return re.compile(rf'"{re.escape(key)}"[ \t\n\r]*:[ \t\n\r]*')
+
+
+def member_elements(
+    text: str, key: str, parsed: Mapping[str, object] | None = None
+) -> list[tuple[object, str]]:
+    """Return the elements of an array that is a member of an object, as `elements` does.
+
+    The arguments are those of `member_text`.
 
     Raises:
-        ValueError: When the text is no JSON array.
+        ValueError: When the text is no JSON object, or the member no array.
     """
-    position = _open(text, "[")
+    start = _only(text, key, parsed)
+    return elements(member_text(text, key)) if start is None else elements(text, start)
+
+
+def elements(text: str, start: int = 0) -> list[tuple[object, str]]:
+    """Return each element of the array that the text holds, with its own text.
+
+    Args:
+        text: The array, and what else stands before or behind it.
+        start: Where it begins.
+
+    Raises:
+        ValueError: When there is no JSON array.
+    """
+    position = _open(text, "[", start)
     found: list[tuple[object, str]] = []
     ended = text.startswith("]", position)
     while not ended:
@@ -171,6 +221,7 @@ def is_empty(data: bytes) -> bool:
     return (len(data) < _SHORT or data.isspace()) and data.strip() in {b"", b"[DONE]"}
 
 
+@cache
 def fast_load() -> Callable[[bytes], object]:
     """Return the parser for events; benchmarks/json_decoding.py measures it.
 

@@ -178,6 +178,8 @@ class Sender(ABC):
             headers = cast("dict[str, object]", options["headers"])
             options["headers"] = {**headers, "x-stainless-retry-count": str(taken)}
         lane = await lanes.take(self._wait)
+        # The SDK would copy a mark for "not given" with `deepcopy` each time.
+        options.setdefault("timeout", lane.client.timeout)
         try:
             response = await cast("_Poster", lane.client.post)(
                 self._address,
@@ -193,7 +195,11 @@ class Sender(ABC):
 
     def _options(self, *, stream: bool) -> dict[str, object]:
         accept = "text/event-stream" if stream else "application/json"
-        headers = {"Content-Type": "application/json", "Accept": accept}
+        headers: dict[str, str] = {}
+        if self._given is not None:
+            headers = {"Content-Type": "application/json", "Accept": accept}
+        elif stream:  # a client of our own says the rest by itself
+            headers = {"Accept": accept}
         options: dict[str, object] = {"headers": headers, "max_retries": 0}
         if self._timeout is not None:
             options["timeout"] = self._timeout
