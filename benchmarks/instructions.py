@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.compare.machine import NAMED, versions
+from benchmarks.compare.measuring import service
+from benchmarks.compare.work import scenario
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "profiles.md"
@@ -36,6 +38,14 @@ GROUPS = {
     "responses": "Responses",
     "chat": "Chat Completions",
     "messages": "Messages",
+    "loopback": "Whole runs over the loopback, beside the official SDK's loop",
+}
+LOOPBACK = {"text": 20, "tools-10": 2, "stream-2000": 1, "history-160": 3}  # how often
+RUNNERS = {  # of benchmarks.compare, the one that is compared with first
+    "sdk": "official SDK",
+    "lighter": "Lighter",
+    "lighter_aiohttp": "Lighter, aiohttp transport",
+    "httpx2": "mark: httpx2 and dicts",
 }
 IMPORTS = {  # what is imported: what no import can do without
     "import asyncio": None,
@@ -71,27 +81,30 @@ def callgrind(arguments: list[str], path: str) -> tuple[str, list[int]]:
     Raises:
         SystemExit: When the program or valgrind fails.
     """
-    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
-    env = {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        done = subprocess.run(
-            [
-                *("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"),
-                *(f"--dump-before={MARK}", sys.executable, *arguments),
-            ],
-            env=env,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+        options = ("--tool=callgrind", f"--callgrind-out-file={out}")
+        options += (f"--dump-before={MARK}",)
+        done = _valgrind([*options, sys.executable, *arguments], path)
         parts = sorted(
             Path(folder).glob("out.*"), key=lambda each: int(each.suffix[1:])
         )
         return done.stdout, [_total(each) for each in [*parts, out]]
+
+
+def _valgrind(command: list[str], path: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
+    done = subprocess.run(
+        ["valgrind", *command],  # noqa: S607
+        env={**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    return done
 
 
 def _total(part: Path) -> int:
@@ -135,6 +148,44 @@ def count_imports(path: str, words: list[str]) -> dict[str, Count]:
     }
 
 
+def count_loopback(path: str, words: list[str]) -> dict[str, Count]:
+    """Return the instructions of one unit of runs with a service in another process."""
+    found: dict[str, Count] = {}
+    with service() as url, ThreadPoolExecutor() as side_by_side:
+        for protocol in ("responses", "messages"):
+            for name, times in LOOPBACK.items():
+                title = f"{GROUPS[protocol]}, {name}"
+                if words and not any(word in title for word in words):
+                    continue
+                programs = [
+                    [*("-m", "benchmarks.loopback", each, protocol, name), str(n), url]
+                    for each in RUNNERS
+                    for n in (times, 3 * times)
+                ]
+                counts = list(
+                    side_by_side.map(lambda each: counted(each, path), programs)
+                )
+                for at, (each, label) in enumerate(RUNNERS.items()):
+                    more = counts[2 * at + 1] - counts[2 * at]
+                    found[f"{title}: {label}"] = Count(
+                        more / (2 * times * scenario(name).units),
+                        None if each == "sdk" else f"{title}: {RUNNERS['sdk']}",
+                    )
+    return found
+
+
+def counted(arguments: list[str], path: str) -> int:
+    """Return the instructions of a run of Python; quicker than callgrind is.
+
+    Raises:
+        SystemExit: When the program or valgrind fails.
+    """
+    options = ("--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+    done = _valgrind([*options, sys.executable, *arguments], path)
+    found = re.search(r"I +refs: +([\d,]+)", done.stderr)
+    return int(found[1].replace(",", "")) if found else 0
+
+
 def _whole(statement: str, path: str) -> int:
     env = {**os.environ, "PYTHONPATH": path}
     # Once before: what is counted is an import of modules that are compiled.
@@ -146,6 +197,8 @@ def count(group: str, path: str, words: list[str]) -> dict[str, Count]:
     """Return the instructions of each path of a group."""
     if group == "import":
         return count_imports(path, words)
+    if group == "loopback":
+        return count_loopback(path, words)
     return count_group(group, path, words)
 
 
@@ -163,9 +216,7 @@ def table(now: dict[str, Count], before: dict[str, Count] | None) -> list[str]:
         floor = now[found.floor].instructions if found.floor else None
         row = [name, f"{found.instructions:,.0f}"]
         row += (
-            [f"{floor:,.0f}", f"{found.instructions / floor:.1f}"]
-            if floor
-            else ["", ""]
+            [f"{floor:,.0f}", _ratio(found.instructions / floor)] if floor else ["", ""]
         )
         if before is not None:
             old = before[name].instructions
@@ -173,6 +224,10 @@ def table(now: dict[str, Count], before: dict[str, Count] | None) -> list[str]:
             row[3:3] = [f"{found.instructions / old:.2f}"]
         rows.append(row)
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value >= 2 else f"{value:.2f}"  # noqa: PLR2004
 
 
 def commit(tree: Path) -> str:

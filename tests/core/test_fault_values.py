@@ -6,6 +6,7 @@ import asyncio
 import copy
 import dataclasses
 import gc
+import hashlib
 import json
 import pickle
 import re
@@ -150,6 +151,44 @@ def test_native_context_knows_edits_and_its_check_leaks_into_no_copy() -> None:
     assert not AssistantMessage("x").native_intact()
     assert b"_memo" not in pickle.dumps(REPLY)
     assert "responses" not in repr(REPLY)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.text(st.characters(exclude_categories=())),
+    st.none() | st.text(),
+    st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1), st.text())),
+)
+def test_seals_in_stored_documents_stay_the_same(
+    content: str, reasoning: str | None, calls: list[tuple[str, str, str]]
+) -> None:
+    """KF-067: how a seal is made is part of every document that is stored."""
+    message = AssistantMessage(
+        content, reasoning=reasoning, tool_calls=[ToolCall(*call) for call in calls]
+    )
+    sealed = seal_native(
+        message, provider="p", endpoint="e", api="a", model="m", items="[]"
+    )
+    public = json.dumps([content, reasoning, [list(call) for call in calls]])
+    digest = hashlib.blake2b(public.encode("ascii"), digest_size=16).hexdigest()
+    assert sealed.native is not None
+    assert sealed.native.seal == digest
+    assert dataclasses.replace(sealed, native=None) == message
+    assert message.native is None
+    for each in (sealed, copy.deepcopy(sealed)):
+        assert each.native_intact()
+
+
+def test_a_message_of_a_class_of_its_own_is_sealed_as_one() -> None:
+    @dataclasses.dataclass(frozen=True, init=False)
+    class Mine(AssistantMessage):
+        """A message of an application."""
+
+    sealed = seal_native(
+        Mine("x"), provider="p", endpoint="e", api="a", model="m", items="[]"
+    )
+    assert type(sealed) is Mine
+    assert sealed.native_intact()
 
 
 PLUGIN: dict[str, str] = {"kind": "providers", "name": "n", "dist": "d"}

@@ -135,7 +135,7 @@ def whole_calls(entries: list[tuple[object, str]], ids: Ids) -> list[Call]:
         arguments = argument_text(function.get("arguments"))
         name = call_name(function.get("name"))
         id_ = ids.take(entry.get("id"))
-        parts = {member.key: member.text for member in members(text)}
+        parts = {member.key: member.text for member in members(text, entry)}
         if not isinstance(function.get("arguments"), str) or not arguments.strip():
             inner = {member.key: member.text for member in members(parts["function"])}
             inner["arguments"] = dump_json(arguments if arguments.strip() else "{}")

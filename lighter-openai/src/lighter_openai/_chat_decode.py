@@ -106,7 +106,8 @@ def decode_chat_body(body: bytes, target: Target, turn: Turn) -> AssistantMessag
     finish = require_finish(choice.get("finish_reason"), choice, target)
     try:
         text = _first_message(body.decode("utf-8"), reply, choice)
-        fields = {member.key: member for member in members(text)}
+        message = as_object(choice.get("message"))
+        fields = {member.key: member for member in members(text, message)}
         return complete_message(
             _texts(fields),
             _calls(fields, Ids(turn)),

@@ -111,16 +111,29 @@ def _member(text: str, start: int) -> tuple[str, object, int, int]:
     return key, value, colon.end(), end
 
 
-def members(text: str) -> list[Member]:
+def members(text: str, parsed: Mapping[str, object] | None = None) -> list[Member]:
     """Return the members of the object that the text holds, duplicates included.
+
+    Args:
+        text: The object.
+        parsed: The object that was read from the text already, if it was: plain values
+            are taken from it, so duplicates have the value of the last.
 
     Raises:
         ValueError: When the text is no JSON object.
     """
+    known: Mapping[str, object] = {} if parsed is None else parsed
     found: list[Member] = []
     position = _open(text, "{")
     ended = text.startswith("}", position)
     while not ended:
+        plain = _PLAIN_MEMBER.match(text, position)
+        if plain is not None and plain[1] in known:
+            key, written, sign = plain.groups()
+            whole = text[position : plain.end(2)]
+            found.append(Member(key, known[key], written, whole))
+            position, ended = plain.end(), sign == "}"
+            continue
         key, value, begin, end = _member(text, position)
         found.append(Member(key, value, text[begin:end], text[position:end]))
         position, ended = _next(text, end, "}")
