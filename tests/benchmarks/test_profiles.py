@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,38 @@ def test_the_tables_show_both_trees_and_the_floor(tmp_path: Path) -> None:
     assert page.read_text() == "a\nBEGIN\n\nnew\n\nEND\nb\n"
     with pytest.raises(SystemExit, match="no checkout"):
         instructions.sources(tmp_path)
+
+
+@pytest.mark.parametrize("runner", ["sdk", "lighter", "lighter_aiohttp", "httpx2"])
+def test_runs_over_the_loopback_are_checked(runner: str) -> None:
+    """The program that is counted does all of its work, or ends with what is missing."""
+    with importlib.import_module("benchmarks.compare.measuring").service() as url:
+        program = [sys.executable, "-m", "benchmarks.loopback", runner, "responses"]
+        for scenario, status in (("tools-2", 0), ("stream-20", 0), ("none", 1)):
+            done = subprocess.run(
+                [*program, scenario, "2", url],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=100,
+            )
+            assert done.returncode == status, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not here")
+def test_a_count_of_more_work_is_larger(tmp_path: Path) -> None:
+    """That of a whole program, with nothing but what it runs."""
+    instructions: Any = importlib.import_module("benchmarks.instructions")
+    few, many = (
+        instructions.counted(
+            ["-S", "-c", f"for k in range({n}): str(k)"], str(tmp_path)
+        )
+        for n in (100, 100_000)
+    )
+    assert few + 5_000_000 < many
+    with pytest.raises(SystemExit, match="no such name"):
+        instructions.counted(["-S", "-c", "raise SystemExit('no such name')"], "")
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not here")
