@@ -24,6 +24,7 @@
 #   make bench-growth             whether doubled work costs no more than 2.3 times
 #   make bench-instructions       instructions of each hot path, counted by valgrind;
 #                                 TREE=../before beside another checkout, SAVE=1 writes it
+#   make bench-loopback           the same of whole runs beside the SDKs' loops: 30 minutes
 #   make bench-profiles           CPU by layer, Lighter and the SDKs; TREE=, SAVE=1 as above
 #   make bench-sessions           what stored conversations cost, against bare JSON
 #   make bench-plugins            what finding plugins costs, against a bare read
@@ -59,8 +60,8 @@ sampled = $(shell grep -rlE --include='test_*.py' 'support.torture import' tests
 tools := $(VENV)-build
 
 .PHONY: demo test test-all smoke check format fuzz torture shuffle coverage mutation model servers build changelog \
-	release clean bench bench-growth bench-instructions bench-parts bench-plugins bench-profiles bench-sessions \
-	torture-sessions
+	release clean bench bench-growth bench-instructions bench-loopback bench-parts \
+	bench-plugins bench-profiles bench-sessions torture-sessions
 
 demo: $(VENV)/.made
 ifeq ($(PROVIDER),local)
@@ -150,6 +151,10 @@ bench-growth: $(VENV)/.made-bench
 # ONLY="delta history" chooses paths by words of their names.
 bench-instructions: $(VENV)/.made-bench
 	@$(run) -m benchmarks.instructions $(if $(TREE),--tree "$(TREE)") --only "$(ONLY)" $(if $(SAVE),--save)
+
+bench-loopback: $(VENV)/.made-bench
+	@$(run) -m benchmarks.instructions --groups loopback $(if $(TREE),--tree "$(TREE)") \
+		--only "$(ONLY)" $(if $(SAVE),--save)
 
 bench-profiles: $(VENV)/.made-bench
 	@$(run) -m benchmarks.profiles $(if $(TREE),--tree "$(TREE)") --scenarios "$(SCENARIOS)" \
