@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from support.waiting import until
 
 from lighter_core import (
     Agent,
@@ -205,7 +206,7 @@ async def test_cancelling_the_outer_run_ends_the_inner_one() -> None:
         FakeProvider([asking("find")]), tools=[Agent(provider).as_tool("find", "")]
     )
     handle = outer.start("go")
-    await asyncio.sleep(0.02)
+    await until(lambda: provider.requests)
     handle.cancel()
     async with asyncio.timeout(5):
         response = await handle

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from support.waiting import until
 
 from lighter_core import Model, ModelRequest, TextDelta, UserMessage
 from lighter_core.adapters import Owned
@@ -114,6 +115,7 @@ async def test_cancelling_the_first_step_reaches_the_generator() -> None:
     steps: list[str] = []
 
     async def waiting():
+        steps.append("begun")
         try:
             await asyncio.sleep(10)
             yield 1
@@ -125,11 +127,11 @@ async def test_cancelling_the_first_step_reaches_the_generator() -> None:
         await anext(Owned(waiting()))
 
     task = asyncio.create_task(consume())
-    await asyncio.sleep(0.01)
+    await until(lambda: steps)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert steps == ["cleaned"]
+    assert steps == ["begun", "cleaned"]
 
 
 async def test_the_first_step_may_have_a_default() -> None:

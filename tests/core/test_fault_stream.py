@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
+from support.waiting import timeout_once, until
 
 from lighter_core import (
     AfterAgentHook,
@@ -286,7 +287,7 @@ async def test_cancel_in_the_body_ends_the_request() -> None:
                 await asyncio.sleep(60)
 
     task = asyncio.create_task(consume())
-    await asyncio.sleep(0.01)
+    await until(lambda: provider.requests)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -328,12 +329,12 @@ async def test_stopping_a_run_inside_a_tool_waits_for_the_tools_cleanup(
     messages = []
     if way == "timeout":
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
+            async with timeout_once(lambda: log):
                 await consume()
     elif way == "group":
 
         async def fail() -> None:
-            await asyncio.sleep(0.02)
+            await until(lambda: log)
             raise ValueError("other")
 
         with pytest.raises(ExceptionGroup):
@@ -342,7 +343,7 @@ async def test_stopping_a_run_inside_a_tool_waits_for_the_tools_cleanup(
                 group.create_task(fail())
     elif way == "handle":
         handle = agent.start("go")
-        await asyncio.sleep(0.02)
+        await until(lambda: log)
         handle.cancel()
         response = await handle
         assert response.status == "failed"
@@ -351,7 +352,7 @@ async def test_stopping_a_run_inside_a_tool_waits_for_the_tools_cleanup(
         messages = response.messages
     else:
         task = asyncio.create_task(consume())
-        await asyncio.sleep(0.02)
+        await until(lambda: log)
         if way == "cancel":
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -370,7 +371,7 @@ async def test_run_cancelled_in_a_tool_waits_for_the_tools_cleanup() -> None:
     log: list[str] = []
     agent = Agent(FakeProvider(ONE_CALL), tools=[waiting_tool(log)])
     task = asyncio.create_task(agent.run("go"))
-    await asyncio.sleep(0.02)
+    await until(lambda: log)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -392,7 +393,7 @@ async def test_closing_with_a_pending_next_ends_both() -> None:
     provider = FakeProvider([[Pause(60), MessageEvent(AssistantMessage("x"))]])
     stream = Agent(provider).stream("go")
     pending = asyncio.ensure_future(anext(stream))
-    stop = asyncio.ensure_future(asyncio.sleep(0.02))
+    stop = asyncio.ensure_future(until(lambda: provider.requests))
     done, _ = await asyncio.wait({pending, stop}, return_when=asyncio.FIRST_COMPLETED)
     assert done == {stop}
     await stream.aclose()
@@ -457,10 +458,12 @@ async def test_aclose_from_inside_the_run_does_not_wait_for_itself() -> None:
 async def test_tool_that_swallows_its_cancellation_does_not_keep_the_run() -> None:
     """After aclose the run ends at its next step, even when a tool ate the cancel."""
     go_on = asyncio.Event()
+    begun: list[bool] = []
 
     @tool
     async def stubborn() -> str:
         """Refuse to stop once."""
+        begun.append(True)
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -473,7 +476,7 @@ async def test_tool_that_swallows_its_cancellation_does_not_keep_the_run() -> No
     pending = asyncio.ensure_future(anext(stream))
     await pending
     pending = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0.01)
+    await until(lambda: begun)
     closing = asyncio.ensure_future(stream.aclose())
     await asyncio.sleep(0)
     with pytest.raises(StopAsyncIteration):
@@ -1014,7 +1017,7 @@ async def test_cancelling_the_waiter_is_never_lost_to_a_cancelled_handle(
         return await handle
 
     waiter = asyncio.create_task(wait())
-    await asyncio.sleep(0.02)
+    await until(lambda: log)
     if when == "waiter first":
         waiter.cancel()
         handle.cancel()

@@ -26,6 +26,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import jsonschema
 import pytest
 from pydantic import BaseModel, Field
+from support.waiting import until
 from typing_extensions import TypedDict
 
 from lighter_core import (
@@ -366,12 +367,19 @@ async def test_inner_cancellations_and_timeouts_are_tool_errors() -> None:
 async def test_cancelling_the_caller_is_not_a_tool_error() -> None:
     """KF-031: the other side: a real cancellation propagates."""
 
+    begun: list[bool] = []
+
     async def wait(_: object) -> None:
+        begun.append(True)
         await asyncio.sleep(60)
 
-    for each in (raw(wait), raw(lambda _: time.sleep(0.05))):
+    def sleep(_: object) -> None:
+        begun.append(True)
+        time.sleep(0.1)
+
+    for number, each in enumerate((raw(wait), raw(sleep)), 1):
         task = asyncio.create_task(call(each))
-        await asyncio.sleep(0.01)
+        await until(lambda number=number: len(begun) == number)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -10,6 +10,7 @@ import warnings
 
 import pytest
 from pydantic import BaseModel
+from support.waiting import until
 
 from lighter_core import (
     Agent,
@@ -218,9 +219,10 @@ async def test_an_exception_group_of_a_tool_says_what_is_in_it() -> None:
 
 async def test_a_stream_says_so_when_another_loop_asks_it_for_events() -> None:
     """It would wait there for ever."""
-    stream = Agent(FakeProvider([[Pause(5)]])).stream("x")
+    provider = FakeProvider([[Pause(5)]])
+    stream = Agent(provider).stream("x")
     first = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0.01)
+    await until(lambda: provider.requests)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first

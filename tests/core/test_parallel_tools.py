@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import pytest
+from support.waiting import until
 
 from lighter_core import (
     Agent,
@@ -343,11 +344,13 @@ async def test_a_tool_that_goes_on_in_spite_of_its_cancellation_holds_up_nothing
 
 
 async def test_cancelling_reaches_all_and_keeps_what_is_done() -> None:
+    begun: list[str] = []
     cancelled: list[str] = []
 
     @tool
     async def work(run: RunContext[None]) -> str:
         """Work; the second call is quick."""
+        begun.append(str(run.call_id))
         if run.call_id == "c2":
             return "done"
         try:
@@ -363,7 +366,7 @@ async def test_cancelling_reaches_all_and_keeps_what_is_done() -> None:
         parallel_tools=True,
     )
     handle = agent.start("go")
-    await asyncio.sleep(0.03)
+    await until(lambda: len(begun) == 3 and handle.receipts.get("c2") == "finished")
     handle.cancel()
     async with asyncio.timeout(5):
         response = await handle

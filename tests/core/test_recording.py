@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from support.histories import replies
 from support.torture import examples
+from support.waiting import until
 
 from lighter_core import (
     Agent,
@@ -192,9 +193,10 @@ def test_cancelling_is_recorded_and_not_swallowed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
 
     async def cancel() -> None:
-        provider = record(FakeProvider([[Pause(60)]]), path)
+        inner = FakeProvider([[Pause(60)]])
+        provider = record(inner, path)
         task = asyncio.ensure_future(provider.invoke(ModelRequest([UserMessage("hi")])))
-        await asyncio.sleep(0.01)
+        await until(lambda: inner.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from support.waiting import until
 
 from lighter_core import (
     Agent,
@@ -148,7 +149,7 @@ async def test_cancelling_ends_it_at_once(where: str) -> None:
     task = asyncio.ensure_future(
         RetryProvider(inner, wait=60, longest_wait=60).invoke(ASK)
     )
-    await asyncio.sleep(0.02)
+    await until(lambda: inner.requests)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

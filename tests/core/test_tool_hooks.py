@@ -7,6 +7,7 @@ import contextlib
 from dataclasses import replace
 
 import pytest
+from support.waiting import timeout_once, until
 
 from lighter_core import (
     Agent,
@@ -317,27 +318,30 @@ async def test_on_run_end_runs_after_cancellation(way: str) -> None:
     """With a failed response whose error is the cancellation, and valid messages."""
     end = End()
 
+    begun: list[bool] = []
+
     @tool
     async def hang() -> None:
         """Never return."""
+        begun.append(True)
         await asyncio.sleep(60)
 
     provider = asking(ToolCall("c1", "hang", "{}"))
     agent = Agent(provider, tools=[hang], hooks=[end])
     if way == "cancel":
         task = asyncio.create_task(agent.run("x"))
-        await asyncio.sleep(0.05)
+        await until(lambda: begun)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
     elif way == "handle":
         handle = agent.start("x")
-        await asyncio.sleep(0.05)
+        await until(lambda: begun)
         handle.cancel()
         assert (await handle).status == "failed"
     elif way == "timeout":
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with timeout_once(lambda: begun):
                 await agent.run("x")
     else:
         async with agent.stream("x") as stream:

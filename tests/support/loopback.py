@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Literal, Self
 
+from .waiting import until
+
 EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8"}
 JSON_TYPE = {"content-type": "application/json"}
 
@@ -130,9 +132,7 @@ class Loopback:
 
     async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
         """Wait until the condition holds; fail after the seconds."""
-        async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110 - any condition, no event
-                await asyncio.sleep(0.005)
+        await until(condition, seconds)
 
     async def until_open(self, number: int) -> None:
         """Wait until at most so many connections are open."""
