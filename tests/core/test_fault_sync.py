@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from support.waiting import until
 
 from lighter_core import Agent, TextDelta, ToolCall, tool
 from lighter_core.testing import FakeProvider, Turn
@@ -328,13 +329,17 @@ def test_hanging_sync_tool_does_not_delay_the_exit(fresh: Any) -> None:
         @tool
         def hang() -> str:
             "Hang."
+            begun.append(True)
             time.sleep(60)
             return "x"
+
+        begun = []
 
         async def main():
             turns = [Turn(tool_calls=[ToolCall("c", "hang", "")])]
             handle = Agent(FakeProvider(turns), tools=[hang]).start("go")
-            await asyncio.sleep(0.1)
+            while not begun:
+                await asyncio.sleep(0.01)
             handle.cancel()
             response = await handle
             print(response.error.code, dict(handle.receipts))
@@ -363,11 +368,13 @@ def test_handle_can_be_cancelled_from_another_thread() -> None:
         @tool
         async def wait() -> str:
             """Wait."""
+            begun.append(True)
             await asyncio.sleep(60)
             return "x"
 
+        begun: list[bool] = []
         handle = calling("wait", wait).start("go")
-        await asyncio.sleep(0.01)
+        await until(lambda: begun)
         thread = threading.Thread(target=handle.cancel)
         thread.start()
         async with asyncio.timeout(10):

@@ -6,6 +6,7 @@ import asyncio
 import os
 
 import pytest
+from support.waiting import timeout_once
 
 from lighter_core import (
     Agent,
@@ -142,11 +143,13 @@ async def test_a_failed_call_is_not_tried_again(way: str) -> None:
 @BOTH
 async def test_a_timeout_around_a_run_ends_it(way: str) -> None:
     """Time limits are asyncio's: the call in flight is cancelled."""
+    begun: list[bool] = []
     ended: list[str] = []
 
     @tool
     async def wait() -> None:
         """Wait for ever."""
+        begun.append(True)
         try:
             await asyncio.Event().wait()
         finally:
@@ -154,7 +157,8 @@ async def test_a_timeout_around_a_run_ends_it(way: str) -> None:
 
     provider = FakeProvider([Turn(tool_calls=[ToolCall("c", "wait")]), "never"])
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(finish(Agent(provider, tools=[wait]), way), 0.05)
+        async with timeout_once(lambda: begun):
+            await finish(Agent(provider, tools=[wait]), way)
     assert ended == ["ended"]
     assert len(provider.requests) == 1
 

@@ -267,13 +267,13 @@ async def test_what_a_failed_run_did_not_read_is_still_there() -> None:
 
 
 async def test_handles_are_steered_from_other_threads() -> None:
-    started = asyncio.Event()
+    started, steered = asyncio.Event(), asyncio.Event()
 
     @tool
     async def wait() -> str:
         """Wait to be steered."""
         started.set()
-        await asyncio.sleep(0.05)
+        await steered.wait()
         return "done"
 
     provider = FakeProvider([calling("wait"), "ok", "more"])
@@ -281,6 +281,7 @@ async def test_handles_are_steered_from_other_threads() -> None:
     await started.wait()
     await asyncio.to_thread(handle.steer, "quick")
     await asyncio.to_thread(handle.follow_up, "and more")
+    steered.set()
     response = await handle
     assert [m.content for m in response.messages if isinstance(m, UserMessage)] == [
         "quick",

@@ -109,6 +109,11 @@ async def test_nothing_is_executed_before_its_call_is_stored(
     assert seen == [["user", "assistant"], ["user", "assistant", "tool"]]
 
 
+async def tool_outputs(store: SQLiteStore) -> list[str]:
+    """The results that are stored."""
+    return [m.tool_output for m in await stored_or_none(store) if m.role == "tool"]
+
+
 async def test_results_of_parallel_tools_are_stored_in_call_order(
     store: SQLiteStore,
 ) -> None:
@@ -126,11 +131,13 @@ async def test_results_of_parallel_tools_are_stored_in_call_order(
     provider = FakeProvider([Turn(tool_calls=calls), "Done."])
     agent = Agent(provider, tools=[wait], parallel_tools=True)
     run = asyncio.create_task(Session(agent, store, "chat").run("Go"))
-    for number in (1, 0, 2):
+    for number, wanted in ((1, 0), (0, 2), (2, 3)):
         finished[number].set()
-        await asyncio.sleep(0.05)
-        results = [m for m in await stored_or_none(store) if m.role == "tool"]
-        seen.append([m.tool_output for m in results])
+        await asyncio.sleep(0.05)  # for what may come too early
+        async with asyncio.timeout(10):
+            while len(found := await tool_outputs(store)) < wanted:  # noqa: ASYNC110 - a file
+                await asyncio.sleep(0.005)
+        seen.append(found)
     (await run).raise_if_failed()
     assert seen == [[], ["0", "1"], ["0", "1", "2"]]
     assert check_history(await stored(store)) == []
@@ -509,11 +516,16 @@ async def test_two_runs_at_once_exclude_each_other_before_the_model(
     class Waiting(FakeProvider):
         async def invoke(self, request):
             seen.append(len(request.messages))
-            await asyncio.sleep(0.05)
+            await one_is_over.wait()
             return await super().invoke(request)
 
+    one_is_over = asyncio.Event()
     session = Session(Agent(Waiting(["One."])), store, "chat")
-    results = await asyncio.gather(session.run("a"), session.run("b"))
+    runs = [asyncio.create_task(session.run(each)) for each in "ab"]
+    async with asyncio.timeout(20):
+        await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
+    one_is_over.set()
+    results = await asyncio.gather(*runs)
     failed = [r for r in results if r.status == "failed"]
     assert len(failed) == 1
     assert isinstance(failed[0].error, SessionConflictError)

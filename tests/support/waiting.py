@@ -13,23 +13,33 @@ _PAUSE_SECONDS = 0.002
 
 async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait until the condition holds; fail after the seconds."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - any condition, no event
-            await asyncio.sleep(_PAUSE_SECONDS)
+    try:
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 - any condition, no event
+                await asyncio.sleep(_PAUSE_SECONDS)
+    except TimeoutError:  # which a test may well expect
+        raise AssertionError(f"it did not happen within {seconds:g} s") from None
 
 
 @asynccontextmanager
 async def timeout_once(condition: Callable[[], object]) -> AsyncIterator[None]:
     """Let an `asyncio.timeout` be over as soon as the condition holds."""
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(None) as limit:
+    limit = asyncio.timeout(None)
 
-        async def watch() -> None:
-            await until(condition)
-            limit.reschedule(loop.time())
-
-        task = loop.create_task(watch())
+    async def watch() -> None:
         try:
+            await until(condition)
+        except AssertionError:
+            limit.reschedule(loop.time())
+            raise
+        limit.reschedule(loop.time())
+
+    task: asyncio.Task[None] | None = None
+    try:
+        async with limit:
+            task = loop.create_task(watch())
             yield
-        finally:
-            task.cancel()
+    finally:
+        if task is not None and not task.cancel() and not task.cancelled():
+            task.result()  # a failure goes before the timeout
