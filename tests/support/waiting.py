@@ -41,5 +41,8 @@ async def timeout_once(condition: Callable[[], object]) -> AsyncIterator[None]:
             task = loop.create_task(watch())
             yield
     finally:
-        if task is not None and not task.cancel() and not task.cancelled():
-            task.result()  # a failure goes before the timeout
+        if task is not None:
+            task.cancel()
+            (ended,) = await asyncio.gather(task, return_exceptions=True)
+            if isinstance(ended, AssertionError):
+                raise ended  # a failure goes before the timeout
