@@ -61,10 +61,11 @@ def as_list(value: object) -> list[object] | None:
 
 def integer_in(value: object, *keys: str) -> int:
     """Return the first of an object's members that is an integer, 0 without one."""
-    if isinstance(value, dict):
+    fields = as_object(value)
+    if fields is not None:
         for key in keys:
-            number: object = value.get(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            if type(number) is int:  # `True` is none
+            number = fields.get(key)
+            if isinstance(number, int) and not isinstance(number, bool):
                 return number
     return 0
 
