@@ -33,6 +33,7 @@ def conversations(steps: list[Step], seed: int) -> None:
 def test_T6_no_service_refuses_a_long_conversation(results: Results) -> None:
     """R4, R5: whatever was broken, left, edited, stored or handed over before."""
     conversations()
+    assert 0 < COUNTED[0] < COUNTED[1]
     results.add(
         "T6",
         "steps of generated conversations",

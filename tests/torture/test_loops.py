@@ -38,6 +38,7 @@ def test_T5_generated_scripts(share: int, results: Results) -> None:
     """R4, R5, R6: pairing, once, in order, the same by run and stream."""
     COUNTED[0] = 0
     generated()
+    assert COUNTED[0] > 0
     results.add(
         "T5",
         "generated scripts, by run and by stream",
@@ -52,6 +53,7 @@ def test_T7_the_nth_thing_fails(way: str, results: Results) -> None:
     """R5: each failure is told as documented, and nothing happens behind it."""
     places = fail_at(-1, None, way).places
     cases = sample([(at, kind) for at in range(len(places)) for kind in ERRORS], 40)
+    assert len(cases) >= len(ERRORS)
     for at, kind in cases:
         fail_at(at, ERRORS[kind](), way)
     results.add(

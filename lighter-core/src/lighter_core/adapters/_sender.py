@@ -101,6 +101,14 @@ class Sender(ABC):
         Pass `headers` as its default headers, and what `transport()` returns.
         """
 
+    def below(self, base_url: str) -> str:
+        """Return where requests go, for clients of our own.
+
+        The SDKs join base URL and path for each request, which takes 5 to 7 % of it.
+        """
+        url, _ = split_query(base_url)
+        return f"{url.removesuffix('/')}{self.path}"
+
     def transport(self) -> httpx2.AsyncClient:
         """Return the transport for a client: the given one, else one of the SDK's own."""
         return self.http_client or make_transport(self.sdk, self._transport)
@@ -178,9 +186,9 @@ class Sender(ABC):
             headers = cast("dict[str, object]", options["headers"])
             options["headers"] = {**headers, "x-stainless-retry-count": str(taken)}
         lane = await lanes.take(self._wait)
-        # The SDK would copy a mark for "not given" with `deepcopy` each time.
-        options.setdefault("timeout", lane.client.timeout)
         try:
+            # The SDK would copy a mark for "not given" with `deepcopy` each time.
+            options.setdefault("timeout", lane.client.timeout)
             response = await cast("_Poster", lane.client.post)(
                 self._address,
                 cast_to=httpx2.Response,
